@@ -1,0 +1,2 @@
+// Package catalog is the action language.
+package catalog
