@@ -1,0 +1,59 @@
+package writ
+
+import (
+	"encoding/json"
+
+	"writ/fault"
+)
+
+// The two processes speak HTTP over a Unix socket of the executor. There are
+// three calls, and none of them acts without a writ:
+//
+//	GET  /v1/hello             Hello: who the executor is; nothing is read from a target
+//	POST /v1/writs             a sealed writ. Observe: 200 and Observations.
+//	                           Execute: 202 and RunState, once admission is durable.
+//	GET  /v1/runs/{run}        RunState with the receipts so far
+//	     ?after=N&wait_ms=M    only receipts with a higher sequence; waits for one
+//
+// Every other answer is a Refusal with the HTTP status of its code.
+const (
+	PathHello = "/v1/hello"
+	PathWrits = "/v1/writs"
+	PathRuns  = "/v1/runs/"
+)
+
+// Hello is what the executor says of itself.
+type Hello struct {
+	Executor      string       `json:"executor"`
+	KeyID         string       `json:"key_id"`
+	CatalogDigest Digest       `json:"catalog_digest"`
+	Epoch         int64        `json:"epoch"`  // the highest it has seen
+	Locked        bool         `json:"locked"` // the vault is locked: everything is refused
+	Systems       []SystemInfo `json:"systems"`
+}
+
+// SystemInfo is what the gate may know of a system: no address, no secret.
+type SystemInfo struct {
+	Name        string `json:"name"`
+	Kind        string `json:"kind"`
+	Environment string `json:"environment"`
+}
+
+// Observations answers an observe writ: one sealed Observation for each step.
+type Observations struct {
+	Observations []json.RawMessage `json:"observations"`
+}
+
+// RunState is how far a run is.
+type RunState struct {
+	Run      string            `json:"run"`
+	Finished bool              `json:"finished"`
+	Receipts []json.RawMessage `json:"receipts"` // sealed, by sequence
+}
+
+// Refusal says why the executor did not do what it was asked.
+type Refusal struct {
+	Code   fault.Code `json:"code"`
+	Reason string     `json:"reason"` // which check refused, in snake_case
+	Text   string     `json:"text"`
+}
