@@ -1,0 +1,199 @@
+package model
+
+import (
+	"encoding/json"
+	"time"
+
+	"writ"
+	"writ/fault"
+)
+
+// Prose is text that a requester or an approver wrote. It is shown, boxed and
+// attributed, and decides nothing: no policy, no executor reads it.
+type Prose string
+
+// Request is what a requester hands over.
+type Request struct {
+	Steps           []RequestStep  `json:"steps"`
+	OnFailure       writ.OnFailure `json:"on_failure"`
+	Environment     string         `json:"environment"` // must be that of every system; "" takes theirs
+	RequestedAction Prose          `json:"requested_action"`
+	Purpose         Prose          `json:"purpose"`
+	RollbackPlan    Prose          `json:"rollback_plan"`
+	ChangeTicket    string         `json:"change_ticket"`
+	DeclaredRisk    writ.Level     `json:"declared_risk"` // can only make the assessment stricter; "" declares nothing
+	RollbackOf      string         `json:"rollback_of"`   // set by the gate alone
+}
+
+// RequestStep is one step as requested.
+type RequestStep struct {
+	ID     string      `json:"id"`
+	Action string      `json:"action"`
+	System string      `json:"system"` // "" is the system named like the action's kind
+	Params writ.Object `json:"params"`
+	Needs  []string    `json:"needs"`
+}
+
+// Change is the tracked thing that a request becomes. The later stages of the
+// pipeline fill its later fields; none of them is changed once it is set.
+type Change struct {
+	ID          string         `json:"id"`
+	State       State          `json:"state"`
+	Version     int64          `json:"version"` // counts the moves; the store's compare-and-swap
+	RequestedBy writ.Principal `json:"requested_by"`
+	RequestedAt writ.Time      `json:"requested_at"`
+	UpdatedAt   writ.Time      `json:"updated_at"`
+	ClientKey   string         `json:"client_key"` // with the requester's name, the key of idempotency; "" is none
+	Request     Request        `json:"request"`
+
+	Steps        []writ.Step        `json:"steps"`        // the plan, in the order in which it will run
+	Observations []writ.Observation `json:"observations"` // the preview, one a step
+	Assessment   *Assessment        `json:"assessment"`
+	Decision     *Decision          `json:"decision"`
+	Envelope     *writ.Envelope     `json:"envelope"`
+	Digest       writ.Digest        `json:"envelope_digest"`
+	WaitUntil    writ.Time          `json:"wait_until"` // an unanswered request ends
+	Approvals    []writ.Approval    `json:"approvals"`
+	ValidUntil   writ.Time          `json:"expires_at"` // an unused approval ends
+	Rejection    *Rejection         `json:"rejection"`
+
+	RunID     string          `json:"run_id"`
+	Writ      json.RawMessage `json:"writ"`     // as it was sealed
+	Receipts  []Receipt       `json:"receipts"` // by sequence
+	StartedAt writ.Time       `json:"started_at"`
+	EndedAt   writ.Time       `json:"ended_at"`
+	Trouble   *Trouble        `json:"trouble"` // why it did not go on; null if nothing went wrong
+}
+
+// Receipt is a receipt with the bytes that the executor sealed.
+type Receipt struct {
+	writ.Receipt
+	Sealed json.RawMessage `json:"sealed"`
+}
+
+// Trouble says why a change did not go on.
+type Trouble struct {
+	Code   fault.Code `json:"code"`
+	Reason string     `json:"reason"`
+	Text   string     `json:"text"`
+}
+
+// TroubleOf returns what an error tells people and programs.
+func TroubleOf(err error) *Trouble {
+	return &Trouble{Code: fault.CodeOf(err), Reason: fault.ReasonOf(err), Text: fault.TextOf(err)}
+}
+
+// Rejection is a human's no.
+type Rejection struct {
+	By     writ.Principal `json:"rejected_by"`
+	At     writ.Time      `json:"rejected_at"`
+	Reason Prose          `json:"reason"`
+}
+
+// Assessment weighs a change. The same input gives the same assessment.
+type Assessment struct {
+	Class   writ.Class `json:"class"`
+	Level   writ.Level `json:"risk_level"`
+	Score   int64      `json:"score"`   // 0 to 100
+	Reasons []string   `json:"reasons"` // in the order in which they counted
+}
+
+// Effect is what policy says of a change.
+type Effect string
+
+// The effects, from the mildest to the strictest.
+const (
+	Auto    Effect = "auto"
+	Approve Effect = "approve"
+	Deny    Effect = "deny"
+)
+
+// Decision is the verdict of policy, with the rules it came from.
+type Decision struct {
+	Effect       Effect        `json:"effect"`
+	Count        int64         `json:"count"`         // how many distinct people must approve
+	Wait         time.Duration `json:"wait_ns"`       // how long a request waits for them
+	Valid        time.Duration `json:"valid_ns"`      // how long an approval is good
+	Phrase       string        `json:"phrase"`        // to be typed by the approver; "" is none
+	Rules        []string      `json:"rules"`         // ids of the rules that matched
+	Reasons      []string      `json:"reasons"`       // why it is denied
+	PolicyDigest writ.Digest   `json:"policy_digest"` // of the policy that was asked
+}
+
+// Newest returns the newest receipt of each step, in the order of the steps.
+func (c *Change) Newest() []Receipt {
+	byStep := map[string]Receipt{}
+	for _, r := range c.Receipts {
+		byStep[r.Step] = r
+	}
+	var newest []Receipt
+	for _, s := range c.Steps {
+		if r, ok := byStep[s.ID]; ok {
+			newest = append(newest, r)
+		}
+	}
+	return newest
+}
+
+// Applied reports whether the target of any step is not as it was before:
+// something was done, or may have been, that was not undone.
+func (c *Change) Applied() bool {
+	for _, r := range c.Newest() {
+		switch r.Outcome {
+		case writ.Done, writ.Unverified, writ.Unknown, writ.RollbackFailed:
+			if r.Changed || r.Outcome != writ.Done {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Held reports whether an ended change keeps its locks: its targets are not
+// known to be as somebody approved them, and only a recovery may say so.
+func (c *Change) Held() bool {
+	return c.State.Ended() && c.State != Done && c.State != RolledBack && c.Applied()
+}
+
+// Code tells a caller who waited for the change what came of it; "" is
+// success. A plan that stopped half-way did not leave its targets as before.
+func (c *Change) Code() fault.Code {
+	switch c.State {
+	case Done:
+		return ""
+	case Denied, Rejected:
+		return fault.Denied
+	case Expired:
+		return fault.Expired
+	case Cancelled:
+		return fault.Canceled
+	case Failed:
+		switch {
+		case c.Applied():
+			return fault.Unverified
+		case c.Trouble != nil && len(c.Receipts) == 0:
+			return c.Trouble.Code
+		}
+		return fault.Failed
+	case RolledBack:
+		return fault.Failed
+	case Unverified:
+		return fault.Unverified
+	case Unknown:
+		return fault.Unknown
+	case RollbackFailed:
+		return fault.Stranded
+	}
+	return fault.ApprovalMissing
+}
+
+// Entities returns what a change locks: the entities of its writing steps.
+func (c *Change) Entities() []string {
+	var all []string
+	for i := range c.Steps {
+		if c.Steps[i].Class != writ.ReadOnly {
+			all = append(all, c.Steps[i].Entities()...)
+		}
+	}
+	return sortedSet(all)
+}

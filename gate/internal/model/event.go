@@ -1,0 +1,54 @@
+package model
+
+import "writ"
+
+// Event is one thing that happened, as operators and auditors read it. The
+// names of its members are those of the systems that operators know already.
+// Members that do not apply are empty; none is left out.
+type Event struct {
+	Sequence           int64       `json:"sequence"` // from 1, without gaps; set by the store
+	ID                 string      `json:"event_id"`
+	Type               EventType   `json:"event"`
+	Timestamp          writ.Time   `json:"timestamp"`
+	ChangeID           string      `json:"change_id"`
+	RunID              string      `json:"run_id"`
+	Step               string      `json:"step"`
+	ApprovalID         string      `json:"approval_id"`
+	User               string      `json:"user"` // who caused it: "human:NAME", "agent:NAME", "writ"
+	TargetSystem       string      `json:"target_system"`
+	ActionType         string      `json:"action_type"`
+	Entity             string      `json:"entity"`
+	InputHash          writ.Digest `json:"input_hash"`
+	EnvelopeDigest     writ.Digest `json:"envelope_digest"`
+	BackupReference    string      `json:"backup_reference"`
+	BackupStatus       string      `json:"backup_status"`
+	VerificationResult string      `json:"verification_result"` // passed, failed, or "" if nothing was verified
+	RollbackReference  string      `json:"rollback_reference"`
+	DurationMS         int64       `json:"duration_ms"`
+	Status             string      `json:"status"` // the state or outcome that it led to
+	Reason             string      `json:"reason"` // in snake_case, when something did not go on
+	Detail             writ.Object `json:"detail"` // what else belongs to this type of event
+}
+
+// EventType is noun.verb.
+type EventType string
+
+// The types of events.
+const (
+	ChangeProposed  EventType = "change.proposed"
+	ChangePlanned   EventType = "change.planned"
+	ChangeDecided   EventType = "change.decided"
+	ChangeApproved  EventType = "change.approved" // one person's approval
+	ChangeRejected  EventType = "change.rejected"
+	ChangeExpired   EventType = "change.expired"
+	ChangeCancelled EventType = "change.cancelled"
+	ChangeClaimed   EventType = "change.claimed" // locks taken, writ sealed
+	ChangeExecuting EventType = "change.executing"
+	ChangeEnded     EventType = "change.ended"
+	StepEnded       EventType = "step.ended" // one receipt
+	RequestRefused  EventType = "request.refused"
+	LockTaken       EventType = "lock.taken"
+	LockFreed       EventType = "lock.released"
+	LockLeft        EventType = "lock.orphaned"
+	GateStarted     EventType = "gate.started"
+)

@@ -1,0 +1,80 @@
+package model
+
+import (
+	"slices"
+
+	"writ"
+)
+
+// State is where a change is in its life.
+type State string
+
+// The states of a change. DESIGN: proposed → planned → awaiting_approval →
+// approved → claimed → executing → verifying → an end.
+const (
+	Proposed         State = "proposed"
+	Planned          State = "planned"
+	Denied           State = "denied"
+	AwaitingApproval State = "awaiting_approval"
+	Approved         State = "approved"
+	Rejected         State = "rejected"
+	Expired          State = "expired"
+	Cancelled        State = "cancelled"
+	Claimed          State = "claimed"
+	Executing        State = "executing"
+	Verifying        State = "verifying"
+	Done             State = "done"
+	Failed           State = "failed"
+	Unverified       State = "unverified"
+	Unknown          State = "unknown"
+	RollingBack      State = "rolling_back"
+	RolledBack       State = "rolled_back"
+	RollbackFailed   State = "rollback_failed"
+)
+
+// moves is the one table of allowed moves. A state without a row is an end.
+var moves = map[State][]State{
+	Proposed:         {Planned, Denied, Failed, Cancelled},
+	Planned:          {Denied, AwaitingApproval, Approved, Cancelled},
+	AwaitingApproval: {Approved, Rejected, Expired, Cancelled},
+	Approved:         {Claimed, Expired, Cancelled},
+	Claimed:          {Executing, Failed},
+	Executing:        {Verifying},
+	Verifying:        {Done, Failed, Unverified, Unknown, RollingBack},
+	RollingBack:      {RolledBack, RollbackFailed},
+}
+
+// States lists all states.
+func States() []State {
+	return []State{
+		Proposed, Planned, Denied, AwaitingApproval, Approved, Rejected, Expired, Cancelled, Claimed,
+		Executing, Verifying, Done, Failed, Unverified, Unknown, RollingBack, RolledBack, RollbackFailed,
+	}
+}
+
+// Ended reports whether the state is an end: it is never left.
+func (s State) Ended() bool { return len(moves[s]) == 0 }
+
+// May reports whether a change in state s may move to state to.
+func (s State) May(to State) bool { return slices.Contains(moves[s], to) }
+
+// StateOf returns the end that a run's last outcomes add up to. Outcomes holds
+// the newest outcome of each step. The gravest wins.
+func StateOf(outcomes []writ.Outcome) State {
+	has := func(o writ.Outcome) bool { return slices.Contains(outcomes, o) }
+	switch {
+	case len(outcomes) == 0, has(writ.Unknown):
+		return Unknown
+	case has(writ.RollbackFailed):
+		return RollbackFailed
+	case has(writ.RolledBack) && !has(writ.Done) && !has(writ.Unverified):
+		return RolledBack
+	case has(writ.Unverified):
+		return Unverified
+	case has(writ.Failed), has(writ.NotExecuted):
+		return Failed
+	case slices.ContainsFunc(outcomes, func(o writ.Outcome) bool { return o != writ.Done }):
+		return Unknown
+	}
+	return Done
+}
