@@ -1,0 +1,70 @@
+# make help lists the targets.
+
+GO          ?= go
+BIN         := $(CURDIR)/bin
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+FUZZTIME    ?= 30s
+
+# The race detector needs cgo and finds nothing new in the tests that only start other processes.
+RACE_PACKAGES = $$($(GO) list ./... | grep -v '/e2e')
+
+# Golden files and the lists the guard derives: a test compares them, and no test may rewrite them unasked.
+GOLDEN = find . -path ./.git -prune -o \( -path '*/testdata/*' -o -name deps.txt \) -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: build test check fmt vet staticcheck guard race golden-before golden-after demo bench fuzz clean help
+
+build: ## the three programs, into bin/
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o $(BIN)/writ ./ctl
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o $(BIN)/writ-gate ./gate
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o $(BIN)/writ-executor ./executor
+
+test: ## all tests, the real programs included
+	$(GO) test -timeout 5m ./...
+
+check: fmt vet staticcheck guard golden-before race test golden-after ## everything a change must pass
+
+fmt: ## names files that gofmt would change
+	@files=$$(gofmt -l $$(find . -name '*.go' -not -path './bin/*')); \
+	if [ -n "$$files" ]; then printf 'not formatted, run gofmt -w on:\n%s\n' "$$files"; exit 1; fi
+
+vet: ## go vet
+	$(GO) vet ./...
+
+staticcheck: $(BIN)/staticcheck ## staticcheck, at the version pinned here
+	$(BIN)/staticcheck ./...
+
+$(BIN)/staticcheck: Makefile
+	GOBIN=$(BIN) $(GO) install $(STATICCHECK)
+	@touch $@
+
+guard: ## walls, floors, capabilities, style, dependencies
+	$(GO) test -count=1 -run '^TestGuard' .
+
+race: ## tests under the race detector
+	CGO_ENABLED=1 $(GO) test -race -timeout 10m $(RACE_PACKAGES)
+
+golden-before:
+	@mkdir -p $(BIN) && $(GOLDEN) > $(BIN)/golden.sums
+
+golden-after:
+	@$(GOLDEN) | diff $(BIN)/golden.sums - || { echo 'the tests changed the golden files above: only -update may'; exit 1; }
+
+demo: ## one change from request to receipt and back; KEEP=1 leaves it running
+	$(GO) run ./e2e/demo $(if $(KEEP),-keep)
+
+bench: ## all benchmarks
+	$(GO) test -run '^$$' -bench . -benchmem -p 1 $$(grep -rl --include='*_test.go' '^func Benchmark' . | xargs -r dirname | sort -u)
+
+fuzz: ## each fuzz target for FUZZTIME (30s)
+	@set -e; grep -roH --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | while IFS=: read -r file func; do \
+		echo "== $$(dirname $$file) $${func#func }"; \
+		$(GO) test -run '^$$' -fuzz "^$${func#func }\$$" -fuzztime $(FUZZTIME) $$(dirname $$file); \
+	done
+
+clean: ## removes what was built
+	rm -rf $(BIN)
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
