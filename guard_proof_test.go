@@ -21,10 +21,7 @@ type guardBreach struct {
 func TestGuard_refuses(t *testing.T) {
 	t.Parallel()
 	breaches := slices.Concat(wallBreaches(), tableBreaches(), shapeBreaches(), depsBreaches())
-	root := t.TempDir()
-	for name, text := range loadGuardTree(t, ".").texts {
-		appendFile(t, root, name, string(text))
-	}
+	root := copyTree(t)
 	for _, b := range breaches {
 		appendFile(t, root, b.file, b.text)
 	}
@@ -52,6 +49,40 @@ func TestGuard_refuses(t *testing.T) {
 			t.Errorf("what is allowed was refused: %s", problem)
 		}
 	}
+}
+
+// TestGuard_update rewrites the derived lists of deps.txt and nothing else.
+func TestGuard_update(t *testing.T) {
+	t.Parallel()
+	root := copyTree(t)
+	appendFile(t, root, "planted/cmd/main.go", "// Command cmd asks.\npackage main\n\nimport \"golang.org/x/term\"\n\nfunc main() { _ = term.IsTerminal }\n")
+	appendFile(t, root, "deps.txt", "\n[planted/gone]\nexample.com/x\n")
+	tree := loadGuardTree(t, root)
+	before := parseGuardDeps(string(tree.texts["deps.txt"]))
+	tree.rewriteDeps(t)
+	tree = loadGuardTree(t, root)
+	after := parseGuardDeps(string(tree.texts["deps.txt"]))
+	if strings.TrimSpace(after.head) != strings.TrimSpace(before.head) {
+		t.Errorf("the reasons were changed:\n%s", after.head)
+	}
+	if got := after.programs["planted/cmd"]; !slices.Equal(got, []string{"golang.org/x/sys", "golang.org/x/term"}) {
+		t.Errorf("planted/cmd links %q", got)
+	}
+	for _, problem := range checkDeps(tree) {
+		if strings.Contains(problem, "-update") {
+			t.Errorf("after the update: %s", problem)
+		}
+	}
+}
+
+// copyTree copies every text file of the tree to a scratch folder.
+func copyTree(t *testing.T) string {
+	t.Helper()
+	root := t.TempDir()
+	for name, text := range loadGuardTree(t, ".").texts {
+		appendFile(t, root, name, string(text))
+	}
+	return root
 }
 
 func appendFile(t *testing.T, root, name, text string) {
@@ -105,6 +136,8 @@ func wallBreaches() []guardBreach {
 			"gate/internal/policy/planted_exec.go:3: gate/internal/policy uses os/exec, which"},
 		{"the random source", "client/planted_rand.go", "package client\n\nimport \"crypto/rand\"\n\nvar _ = rand.Text\n",
 			"client/planted_rand.go:3: client uses crypto/rand, which only sys"},
+		{"a package that does not exist", "gate/internal/policy/planted_none.go", "package policy\n\nimport \"writ/planted/none\"\n\nvar _ = none.X\n",
+			"planted/none does not load"},
 		{"SQL outside a store", "gate/internal/ops/planted_sql.go", "package ops\n\nimport \"database/sql\"\n\nvar _ = sql.Open\n",
 			"gate/internal/ops/planted_sql.go:3: gate/internal/ops uses database/sql, which"},
 	}
@@ -159,6 +192,7 @@ func shapeBreaches() []guardBreach {
 		{"a blank import", "planted/odd/blank.go", "package odd\n\nimport _ \"image/png\"\n", "planted/odd/blank.go:3: a blank import of image/png"},
 		{"a package called util", "planted/util/util.go", "// Package util is everything.\npackage util\n", "a package called util says nothing"},
 		{"a sleep in a test", "planted/odd/odd_test.go", "package odd_test\n\nimport \"time\"\n\nfunc nap() { time.Sleep(1) }\n", "planted/odd/odd_test.go:5: a test does not sleep"},
+		{"a skip", "planted/odd/skip_test.go", "package odd_test\n\nimport \"testing\"\n\nfunc TestSkip(t *testing.T) { t.Skip() }\n", "planted/odd/skip_test.go:5: a test that is left out"},
 		{"a path of one machine", "planted/notes.md", "See /wo" + "rk/notes.\n", "planted/notes.md:1: says \"/wo" + "rk/\""},
 		{"who wrote it", "planted/who.md", "\nWritten by Cla" + "ude.\n", "planted/who.md:2: says \"cla" + "ude\""},
 		{"a product by its name", "planted/onpurpose.md", "Connect Cla" + "ude Code.\n", ""},

@@ -100,6 +100,7 @@ func checkShape(tree *guardTree) (problems []string) {
 		}
 		if f.test {
 			problems = append(problems, tree.sleeps(f)...)
+			problems = append(problems, tree.skips(f)...)
 		} else {
 			problems = append(problems, tree.contexts(f)...)
 		}
@@ -117,6 +118,25 @@ func (tree *guardTree) sleeps(f guardFile) (problems []string) {
 			problems = append(problems, fmt.Sprintf("%s: a test does not sleep: wait for the thing itself, or use testing/synctest", use.where))
 		}
 	}
+	return problems
+}
+
+// skips: a test that may be left out looks at CI first, because there it has to run.
+func (tree *guardTree) skips(f guardFile) (problems []string) {
+	if bytes.Contains(tree.texts[f.path], []byte(`"CI"`)) {
+		return nil
+	}
+	ast.Inspect(f.ast, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		sel, ok := call.Fun.(*ast.SelectorExpr)
+		if ok && slices.Contains([]string{"Skip", "Skipf", "SkipNow"}, sel.Sel.Name) {
+			problems = append(problems, fmt.Sprintf("%s: a test that is left out proves nothing: fail when CI is \"true\", or take it away", tree.where(call)))
+		}
+		return true
+	})
 	return problems
 }
 

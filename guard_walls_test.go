@@ -11,14 +11,15 @@ import (
 	"strings"
 )
 
-// checkLoads: every package loads. The compiler's own walls (internal) show here.
+// checkLoads: every package, and all it imports, loads. The compiler's own walls (internal) show here.
 func checkLoads(tree *guardTree) (problems []string) {
 	for _, name := range slices.Sorted(maps.Keys(tree.packages)) {
-		p, ok := tree.listed[name]
-		switch {
-		case !ok:
+		if _, ok := tree.listed[name]; !ok {
 			problems = append(problems, fmt.Sprintf("%s has Go files, but go list ./... does not name it: is it a module of its own, or built for another system only?", name))
-		case p.Error != nil:
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(tree.listed)) {
+		if p := tree.listed[name]; p.Error != nil {
 			problems = append(problems, fmt.Sprintf("%s does not load: %s", name, p.Error.Err))
 		}
 	}
