@@ -27,8 +27,10 @@ type Driver interface {
 	// Verbs maps each verb to whether it writes. A verb that is not listed does not exist.
 	Verbs() map[string]bool
 	// Authenticate returns a transport that adds the system's credentials to each
-	// request and then calls next. Kinds without HTTP return nil.
-	Authenticate(secrets Secrets, next http.RoundTripper) http.RoundTripper
+	// request and then calls next. The system's transports are not set yet. A
+	// secret that is missing is an *Error, NotExecuted, of the first request.
+	// Kinds without HTTP return nil.
+	Authenticate(system System, secrets Secrets, next http.RoundTripper) http.RoundTripper
 	// Open returns the way to one system. It fails on options that are not valid.
 	Open(System) (Target, error)
 }
@@ -38,6 +40,8 @@ type Driver interface {
 type Target interface {
 	// Do makes one call. A write is attempted at most once, whatever happens.
 	// A failure is an *Error, which says what is known of the outcome.
+	// An HTTP endpoint named by call.At can only be read, and whatever status it
+	// answers is in Seen.
 	Do(ctx context.Context, call catalog.Call) (catalog.Seen, error)
 	// Check reads something harmless and reports, in sentences, what is wrong
 	// with the system as configured, a missing privilege included. Nil is fine.
@@ -70,14 +74,20 @@ type Secrets interface {
 	Secret(name string) (Secret, error)
 }
 
-// Secret is a value that does not print.
-type Secret struct{ value string }
+// Secret is a value that does not print. It is kept behind a pointer because
+// package fmt prints an unexported field of another struct without asking Format.
+type Secret struct{ value *string }
 
 // NewSecret returns a secret with the value.
-func NewSecret(value string) Secret { return Secret{value} }
+func NewSecret(value string) Secret { return Secret{&value} }
 
 // Reveal returns the value. Only Authenticate and the vault call it.
-func (s Secret) Reveal() string { return s.value }
+func (s Secret) Reveal() string {
+	if s.value == nil {
+		return ""
+	}
+	return *s.value
+}
 
 // Format keeps every verb of package fmt from printing the value.
 func (Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("[secret]")) }
@@ -87,7 +97,8 @@ func (Secret) MarshalText() ([]byte, error) { return []byte("[secret]"), nil }
 
 // Error is what a driver returns. Outcome is about the call that failed:
 // NotExecuted (nothing reached the target, or it refused before any effect),
-// Failed (the target says that it did nothing in the end) or Unknown.
+// Failed (the target says that it did nothing in the end) or Unknown. A read
+// has no effect, so a failed one is always NotExecuted.
 type Error struct {
 	Outcome writ.Outcome
 	Reason  string // snake_case, e.g. connect_failed, permission_denied, locked, already_exists, conflict
