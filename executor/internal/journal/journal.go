@@ -1,0 +1,140 @@
+// Package journal is the executor's own memory: which writs were spent, what
+// was sent, what came of it. Each record is on disk before the call that wrote
+// it returns, and none is ever changed; the schema refuses what must not
+// happen (a nonce twice, one call of a step sent twice, a fence that falls).
+package journal
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	_ "embed" // the schema
+	"errors"
+	"io/fs"
+	"net/url"
+	"os"
+
+	"modernc.org/sqlite"
+
+	"writ/fault"
+	"writ/sys"
+)
+
+//go:embed 001_journal.sql
+var first string
+
+// migrations are applied in order; user_version counts those that were.
+func migrations() []string { return []string{first} }
+
+// Journal is an open journal. It is safe for concurrent use, also by several
+// processes.
+type Journal struct {
+	db  *sql.DB
+	sys sys.Sys
+}
+
+// connector opens connections of one data source without a global registry.
+type connector string
+
+func (c connector) Connect(context.Context) (driver.Conn, error) { return c.Driver().Open(string(c)) }
+
+func (connector) Driver() driver.Driver { return &sqlite.Driver{} }
+
+// Open opens the journal in the file, and makes it if there is none. It fails
+// on a file that others may read and on one that is damaged.
+func Open(ctx context.Context, file string, s sys.Sys) (*Journal, error) {
+	if err := private(file); err != nil {
+		return nil, err
+	}
+	options := url.Values{"_txlock": {"immediate"}, "_pragma": {
+		"journal_mode(WAL)", "synchronous(FULL)", "busy_timeout(5000)", "foreign_keys(1)", "trusted_schema(0)"}}
+	source := url.URL{Scheme: "file", Opaque: (&url.URL{Path: file}).EscapedPath(), RawQuery: options.Encode()}
+	db := sql.OpenDB(connector(source.String()))
+	// One connection: commits wait for the disk, and more writers would only wait for each other.
+	db.SetMaxOpenConns(1)
+	j := &Journal{db: db, sys: s}
+	if err := j.migrate(ctx); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	if err := j.Check(ctx); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return j, nil
+}
+
+// private makes the file if need be, and refuses one that is not ours alone.
+func private(file string) error {
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, err, "The journal %s cannot be opened. Check its owner and its directory.", file)
+	}
+	defer f.Close()
+	info, err := os.Lstat(file)
+	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 {
+		return fault.Wrap(fault.Unavailable, err, "The journal must be a file that only its owner can read: chmod 600 %s", file)
+	}
+	return nil
+}
+
+func (j *Journal) migrate(ctx context.Context) error {
+	return j.transact(ctx, func(tx *sql.Tx) error {
+		var done int
+		if err := tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&done); err != nil {
+			return err
+		}
+		if done > len(migrations()) {
+			return fault.New(fault.Unsupported, "The journal was written by a newer writ-executor. Use that one.")
+		}
+		for _, m := range migrations()[done:] {
+			if _, err := tx.ExecContext(ctx, m); err != nil {
+				return err
+			}
+		}
+		_, err := tx.ExecContext(ctx, "PRAGMA user_version = 1")
+		return err
+	})
+}
+
+// Check reports damage to the file.
+func (j *Journal) Check(ctx context.Context) error {
+	var answer string
+	err := j.db.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&answer)
+	if err != nil || answer != "ok" {
+		return fault.Wrap(fault.Unavailable, errors.Join(err, errors.New(answer)),
+			"The journal is damaged. Nothing is done until it is restored from a copy; then raise the epoch at the gate.")
+	}
+	return nil
+}
+
+// Close closes the journal.
+func (j *Journal) Close() error { return j.db.Close() }
+
+// transact runs do in one transaction that holds the write lock from its start.
+func (j *Journal) transact(ctx context.Context, do func(*sql.Tx) error) error {
+	tx, err := j.db.BeginTx(ctx, nil)
+	if err != nil {
+		return broken(err)
+	}
+	if err := do(tx); err != nil {
+		return errors.Join(broken(err), ignoreDone(tx.Rollback()))
+	}
+	return broken(tx.Commit())
+}
+
+func ignoreDone(err error) error {
+	if errors.Is(err, sql.ErrTxDone) {
+		return nil
+	}
+	return err
+}
+
+// broken gives a storage error its code; an error that has one keeps it.
+func broken(err error) error {
+	if _, ok := errors.AsType[*fault.Error](err); ok || err == nil {
+		return err
+	}
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return fault.Wrap(fault.Unavailable, err, "The journal could not be written.")
+	}
+	return fault.Wrap(fault.Unavailable, err, "The journal cannot be read or written. Run: writ doctor").Because("journal_failed")
+}

@@ -1,0 +1,117 @@
+package journal
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+
+	"writ"
+	"writ/fault"
+)
+
+// Admission is what is written when a writ is admitted.
+type Admission struct {
+	Writ   *writ.Writ
+	Digest writ.Digest // of the sealed text
+	Sealed []byte
+}
+
+// Admit spends the nonce and records the run, its fences and its epoch, all or
+// nothing. It refuses a nonce or a run that was admitted before (spent), an
+// epoch below the highest (stale_epoch) and, for an execute writ, a fence that
+// is not above the highest of its entity (stale_fence). Until it returns nil,
+// nothing has been admitted.
+func (j *Journal) Admit(ctx context.Context, a Admission) error {
+	w, now := a.Writ, writ.At(j.sys.Now()).String()
+	finished := sql.NullString{String: now, Valid: w.Purpose == writ.Observe}
+	return j.transact(ctx, func(tx *sql.Tx) error {
+		done, err := tx.ExecContext(ctx, `INSERT INTO writs (nonce, run, purpose, digest, sealed, admitted_at, finished_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`, w.Nonce, w.Run, w.Purpose, a.Digest, a.Sealed, now, finished)
+		if err != nil {
+			return err
+		}
+		if n, err := done.RowsAffected(); err != nil || n != 1 {
+			return errors.Join(err, fault.New(fault.Spent, "This writ was used before. Propose the change again.").Because("spent"))
+		}
+		var epoch int64
+		err = tx.QueryRowContext(ctx, `UPDATE epoch SET number = max(number, ?) RETURNING number`, w.Epoch).Scan(&epoch)
+		if err != nil {
+			return err
+		}
+		if epoch > w.Epoch {
+			return fault.New(fault.Refused, "The writ is of epoch %d; everything before epoch %d was revoked.", w.Epoch, epoch).Because("stale_epoch")
+		}
+		if w.Purpose == writ.Observe {
+			return nil
+		}
+		for _, f := range w.Fences {
+			if err := raise(ctx, tx, f, w.Run); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func raise(ctx context.Context, tx *sql.Tx, f writ.Fence, run string) error {
+	done, err := tx.ExecContext(ctx, `INSERT INTO fences (entity, number, run) VALUES (?, ?, ?)
+		ON CONFLICT (entity) DO UPDATE SET number = excluded.number, run = excluded.run WHERE excluded.number > number`,
+		f.Entity, f.Number, run)
+	if err != nil {
+		return err
+	}
+	if n, err := done.RowsAffected(); err != nil || n != 1 {
+		return errors.Join(err, fault.New(fault.Refused, "The lock on %s was given to a later change. Propose the change again.", f.Entity).Because("stale_fence"))
+	}
+	return nil
+}
+
+// Kind says what an entry records.
+type Kind string
+
+// The kinds of entries. Backup: the state before is saved. Sent: a write is
+// about to leave. Result: what came of it, Outcome Unknown included. Applied:
+// all writes of the step are answered and their tasks ended. Receipt: the
+// step's sealed receipt, its end.
+const (
+	Backup  Kind = "backup"
+	Sent    Kind = "sent"
+	Result  Kind = "result"
+	Applied Kind = "applied"
+	Receipt Kind = "receipt"
+)
+
+// Entry is one thing that happened to a step.
+type Entry struct {
+	Run  string
+	Step string
+	Undo bool // of the step's way back, not of the step itself
+	Kind Kind
+	Call int    // which of the step's writes; 0 if the kind has none
+	Mark string // joins a result to what was sent; "" for other kinds
+	At   writ.Time
+	Body json.RawMessage
+}
+
+// Append writes an entry. The body is written as JSON.
+func (j *Journal) Append(ctx context.Context, e Entry, body any) error {
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return fault.Wrap(fault.Internal, err, "An entry of the journal cannot be written as JSON.")
+	}
+	return j.transact(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `INSERT INTO entries (run, step, undo, kind, call, mark, at, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+			e.Run, e.Step, e.Undo, e.Kind, e.Call, e.Mark, e.At.String(), raw)
+		return err
+	})
+}
+
+// Finish records that a run has ended. It does nothing to one that has.
+func (j *Journal) Finish(ctx context.Context, run string) error {
+	return j.transact(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `UPDATE writs SET finished_at = max(admitted_at, ?)
+			WHERE run = ? AND purpose = 'execute' AND finished_at IS NULL`, writ.At(j.sys.Now()).String(), run)
+		return err
+	})
+}
