@@ -1,10 +1,6 @@
 package writ
 
-import (
-	"encoding/json"
-
-	"writ/fault"
-)
+import "writ/fault"
 
 // The two processes speak HTTP over a Unix socket of the executor. There are
 // three calls, and none of them acts without a writ:
@@ -15,7 +11,8 @@ import (
 //	GET  /v1/runs/{run}        RunState with the receipts so far
 //	     ?after=N&wait_ms=M    only receipts with a higher sequence; waits for one
 //
-// Every other answer is a Refusal with the HTTP status of its code.
+// Every other answer is a Refusal with the HTTP status of its code. Sealed texts
+// travel in base64, so that no encoder on the way touches their bytes.
 const (
 	PathHello = "/v1/hello"
 	PathWrits = "/v1/writs"
@@ -41,14 +38,14 @@ type SystemInfo struct {
 
 // Observations answers an observe writ: one sealed Observation for each step.
 type Observations struct {
-	Observations []json.RawMessage `json:"observations"`
+	Observations [][]byte `json:"observations"`
 }
 
 // RunState is how far a run is.
 type RunState struct {
-	Run      string            `json:"run"`
-	Finished bool              `json:"finished"`
-	Receipts []json.RawMessage `json:"receipts"` // sealed, by sequence
+	Run      string   `json:"run"`
+	Finished bool     `json:"finished"`
+	Receipts [][]byte `json:"receipts"` // sealed, by sequence
 }
 
 // Refusal says why the executor did not do what it was asked.

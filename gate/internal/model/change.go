@@ -1,7 +1,6 @@
 package model
 
 import (
-	"encoding/json"
 	"time"
 
 	"writ"
@@ -57,18 +56,18 @@ type Change struct {
 	ValidUntil   writ.Time          `json:"expires_at"` // an unused approval ends
 	Rejection    *Rejection         `json:"rejection"`
 
-	RunID     string          `json:"run_id"`
-	Writ      json.RawMessage `json:"writ"`     // as it was sealed
-	Receipts  []Receipt       `json:"receipts"` // by sequence
-	StartedAt writ.Time       `json:"started_at"`
-	EndedAt   writ.Time       `json:"ended_at"`
-	Trouble   *Trouble        `json:"trouble"` // why it did not go on; null if nothing went wrong
+	RunID     string    `json:"run_id"`
+	Writ      []byte    `json:"writ"`     // as it was sealed
+	Receipts  []Receipt `json:"receipts"` // by sequence
+	StartedAt writ.Time `json:"started_at"`
+	EndedAt   writ.Time `json:"ended_at"`
+	Trouble   *Trouble  `json:"trouble"` // why it did not go on; null if nothing went wrong
 }
 
 // Receipt is a receipt with the bytes that the executor sealed.
 type Receipt struct {
 	writ.Receipt
-	Sealed json.RawMessage `json:"sealed"`
+	Sealed []byte `json:"sealed"`
 }
 
 // Trouble says why a change did not go on.

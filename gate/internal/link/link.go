@@ -1,0 +1,157 @@
+// Package link is the gate's way to the executor: HTTP over its Unix socket, as
+// the root package writ describes it. What comes back is believed only if the
+// executor signed it.
+package link
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"writ"
+	"writ/fault"
+	"writ/gate/internal/model"
+)
+
+// The limits of a call. A preview may take as long as the slowest target.
+const (
+	observeTimeout = 60 * time.Second
+	callTimeout    = 10 * time.Second
+	maxAnswer      = 16 << 20 // bytes
+)
+
+// Executor is the way to one executor.
+type Executor struct {
+	client http.Client
+	socket string
+	keys   writ.Keyring
+}
+
+// New returns the way to the executor that listens on a Unix socket and signs
+// with one of the keys.
+func New(socket string, keys writ.Keyring) *Executor {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, "unix", socket)
+		if err != nil {
+			return nil, &dialError{err}
+		}
+		return conn, nil
+	}
+	return &Executor{
+		socket: socket,
+		keys:   keys,
+		// A connection is used once: on a reused one, a failed send would not
+		// tell whether the writ left.
+		client: http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}},
+	}
+}
+
+// dialError says that no connection was made, so that nothing was sent.
+type dialError struct{ cause error }
+
+func (e *dialError) Error() string { return e.cause.Error() }
+func (e *dialError) Unwrap() error { return e.cause }
+
+// Hello asks the executor who it is.
+func (e *Executor) Hello(ctx context.Context) (writ.Hello, error) {
+	var h writ.Hello
+	err := e.call(ctx, callTimeout, http.MethodGet, writ.PathHello, nil, &h)
+	return h, err
+}
+
+// Observe sends an observe writ and returns its observations, signatures checked.
+func (e *Executor) Observe(ctx context.Context, sealed []byte) ([]writ.Observation, error) {
+	var answer writ.Observations
+	if err := e.call(ctx, observeTimeout, http.MethodPost, writ.PathWrits, sealed, &answer); err != nil {
+		return nil, err
+	}
+	observations := make([]writ.Observation, len(answer.Observations))
+	for i, raw := range answer.Observations {
+		o := &observations[i]
+		if err := writ.Open(writ.KindObservation, raw, e.keys, o); err != nil {
+			return nil, err
+		}
+		if o.Format != writ.FormatObservation || o.WritDigest != writ.DigestBytes(sealed) {
+			return nil, fault.New(fault.Refused, "The executor answered another writ than the one it was sent.").Because("other_writ")
+		}
+	}
+	return observations, nil
+}
+
+// Execute hands a writ over.
+func (e *Executor) Execute(ctx context.Context, sealed []byte) error {
+	var state writ.RunState
+	return e.call(ctx, callTimeout, http.MethodPost, writ.PathWrits, sealed, &state)
+}
+
+// Receipts returns the receipts of a run after a sequence, signatures checked.
+func (e *Executor) Receipts(ctx context.Context, run string, after int64, wait time.Duration) ([]model.Receipt, bool, error) {
+	var state writ.RunState
+	path := fmt.Sprintf("%s%s?after=%d&wait_ms=%d", writ.PathRuns, url.PathEscape(run), after, wait.Milliseconds())
+	if err := e.call(ctx, wait+callTimeout, http.MethodGet, path, nil, &state); err != nil {
+		return nil, false, err
+	}
+	receipts := make([]model.Receipt, len(state.Receipts))
+	for i, raw := range state.Receipts {
+		r := &receipts[i]
+		if err := writ.Open(writ.KindReceipt, raw, e.keys, &r.Receipt); err != nil {
+			return nil, false, err
+		}
+		if r.Format != writ.FormatReceipt || r.Run != run || r.Sequence <= after {
+			return nil, false, fault.New(fault.Refused, "The executor answered with a receipt of another run.").Because("other_run")
+		}
+		r.Sealed, after = raw, r.Sequence
+	}
+	return receipts, state.Finished, nil
+}
+
+// call makes one call. A failure to connect is fault.Unavailable with reason
+// not_sent; any other failure to get an answer is fault.Unavailable without it,
+// since what was sent may have arrived.
+func (e *Executor) call(ctx context.Context, limit time.Duration, method, path string, body []byte, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, "http://executor"+path, bytes.NewReader(body))
+	if err != nil {
+		return fault.Wrap(fault.Internal, err, "The call to the executor could not be made.")
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := e.client.Do(req)
+	if err != nil {
+		lost := fault.Wrap(fault.Unavailable, err, "The executor does not answer on %s. Start it, or see \"writ doctor\".", e.socket)
+		if _, ok := errors.AsType[*dialError](err); ok {
+			lost.Reason = NotSent
+		}
+		return lost
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, err, "The executor's answer broke off.")
+	}
+	if resp.StatusCode >= 300 {
+		return refusal(resp.StatusCode, answer)
+	}
+	if err := json.Unmarshal(answer, out); err != nil {
+		return fault.Wrap(fault.Unavailable, err, "The executor's answer cannot be read. Do both programs have the same version?")
+	}
+	return nil
+}
+
+// NotSent is the reason of an error after which it is certain that nothing was sent.
+const NotSent = "not_sent"
+
+func refusal(status int, answer []byte) error {
+	var r writ.Refusal
+	if err := json.Unmarshal(answer, &r); err != nil || r.Code == "" {
+		return fault.Wrap(fault.Unavailable, err, "The executor answered with status %d and no reason.", status)
+	}
+	return &fault.Error{Code: r.Code, Reason: r.Reason, Text: r.Text}
+}
