@@ -48,10 +48,10 @@ func readAnswer(q *http.Request, a *http.Response) (Answer, error) {
 	return whole, nil
 }
 
-// Errorf returns the error that the answer is: a sentence with method, path and
+// Means returns the error that the answer is: a sentence with method, path and
 // status, then what the target said of it. said may hold anything; it is
 // cut to 300 characters and made printable.
-func (a Answer) Errorf(outcome writ.Outcome, reason, said string) *connector.Error {
+func (a Answer) Means(outcome writ.Outcome, reason, said string) *connector.Error {
 	if said = Quote(said); said == "" {
 		said = http.StatusText(a.Status)
 	}

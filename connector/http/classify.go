@@ -62,5 +62,5 @@ func Classify(a Answer) *connector.Error {
 		return nil
 	}
 	v := verdictOf(a.Status)
-	return a.Errorf(v.outcome, v.reason, a.Said())
+	return a.Means(v.outcome, v.reason, a.Said())
 }

@@ -21,7 +21,7 @@ import (
 // in System.BaseURL, not in System.Options.
 const BaseURL = "base_url"
 
-// Dialect is what one kind of system adds to plain HTTP. Kind and Authenticate
+// Dialect is what one kind of system adds to plain HTTP. Kind, Authenticate and Check
 // must be set.
 type Dialect struct {
 	Kind string
