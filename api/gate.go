@@ -1,0 +1,93 @@
+package api
+
+import (
+	"encoding/json"
+
+	"writ"
+	"writ/fault"
+)
+
+// Policy is the policy that decides.
+type Policy struct {
+	Digest writ.Digest `json:"digest"`
+	Source string      `json:"source" doc:"The file, as it was loaded"`
+}
+
+// Action is one action of the catalog.
+type Action struct {
+	Name         string          `json:"name"`
+	Summary      string          `json:"summary"`
+	System       string          `json:"system" doc:"The kind of system it acts on"`
+	Class        writ.Class      `json:"class"`
+	Forbidden    string          `json:"forbidden" doc:"Why it never runs; empty if it may"`
+	Irreversible string          `json:"irreversible" doc:"Why there is no way back; empty if there is"`
+	Digest       writ.Digest     `json:"digest"`
+	Params       json.RawMessage `json:"params,omitempty" doc:"JSON Schema; only with one action"`
+	Source       string          `json:"source,omitempty" doc:"The definition; only with one action"`
+}
+
+// Actions is the catalog.
+type Actions struct {
+	Actions []Action `json:"actions"`
+}
+
+// Systems is what the executor can reach.
+type Systems struct {
+	Systems []writ.SystemInfo `json:"systems"`
+}
+
+// Events is a page of audit events, each exactly as in the audit file.
+type Events struct {
+	Events []json.RawMessage `json:"events"`
+}
+
+// Lock is an exclusive hold on an entity.
+type Lock struct {
+	Entity   string    `json:"entity"`
+	Kind     string    `json:"kind"`
+	State    string    `json:"state"`
+	Fence    int64     `json:"fence"`
+	ChangeID string    `json:"change_id"`
+	RunID    string    `json:"run_id"`
+	TakenAt  writ.Time `json:"taken_at"`
+	EndedAt  writ.Time `json:"ended_at"`
+}
+
+// Locks is the locks that hold, and released ones if asked for.
+type Locks struct {
+	Locks []Lock `json:"locks"`
+}
+
+// Health says whether everything is as it should be.
+type Health struct {
+	OK      bool          `json:"ok" doc:"Every check is"`
+	Version string        `json:"version" doc:"Of the gate"`
+	Checks  []HealthCheck `json:"checks"`
+	Counts  HealthCounts  `json:"counts"`
+}
+
+// HealthCheck is one thing that must hold, and how to mend it.
+type HealthCheck struct {
+	Name string `json:"name"`
+	OK   bool   `json:"ok"`
+	Text string `json:"text"`
+	Fix  string `json:"fix" doc:"What to do; empty if the check is ok"`
+}
+
+// HealthCounts counts what an operator may have to look at.
+type HealthCounts struct {
+	Waiting  int64 `json:"awaiting_approval"`
+	Running  int64 `json:"running"`
+	Orphaned int64 `json:"orphaned_locks"`
+}
+
+// Problem is every answer that is not a success, as application/problem+json.
+// It never repeats a value that was sent.
+type Problem struct {
+	Type   string     `json:"type"`
+	Title  string     `json:"title"`
+	Status int        `json:"status"`
+	Code   fault.Code `json:"code"`
+	Reason string     `json:"reason" doc:"Narrows the code, in snake_case; may be empty"`
+	Detail string     `json:"detail" doc:"A sentence that says what to do"`
+}

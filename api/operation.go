@@ -1,0 +1,75 @@
+package api
+
+import "strings"
+
+// Operation is one thing that can be asked of the gate, with its route. Who may
+// ask is the gate's business, and stands in its table of operations.
+type Operation struct {
+	Name    string // noun.verb
+	Method  string
+	Path    string // with {id} or {name} where one is named
+	Summary string
+}
+
+// The names of the operations.
+const (
+	PolicyGet      = "policy.get"
+	ActionList     = "action.list"
+	ActionGet      = "action.get"
+	SystemList     = "system.list"
+	ChangePropose  = "change.propose"
+	ChangeList     = "change.list"
+	ChangeGet      = "change.get"
+	ChangeWait     = "change.wait"
+	ChangeReview   = "change.review"
+	ChangeApprove  = "change.approve"
+	ChangeReject   = "change.reject"
+	ChangeCancel   = "change.cancel"
+	ChangeExecute  = "change.execute"
+	ChangeRollback = "change.rollback"
+	ChangeArtifact = "change.artifact"
+	EventList      = "event.list"
+	LockList       = "lock.list"
+	HealthGet      = "health.get"
+)
+
+// Operations lists every operation, each once.
+func Operations() []Operation {
+	return []Operation{
+		{PolicyGet, "GET", "/v1/policy", "The policy that decides, as it was loaded"},
+		{ActionList, "GET", "/v1/actions", "All actions of the catalog"},
+		{ActionGet, "GET", "/v1/actions/{name}", "One action, with the schema of its params"},
+		{SystemList, "GET", "/v1/systems", "The systems that the executor can reach"},
+		{ChangePropose, "POST", "/v1/changes", "Ask for a change; nothing happens but planning and reading"},
+		{ChangeList, "GET", "/v1/changes", "Changes, newest first"},
+		{ChangeGet, "GET", "/v1/changes/{id}", "One change"},
+		{ChangeWait, "GET", "/v1/changes/{id}/wait", "One change, as soon as its state differs from now"},
+		{ChangeReview, "GET", "/v1/changes/{id}/review", "What an approver must read before deciding"},
+		{ChangeApprove, "POST", "/v1/changes/{id}/approvals", "Approve exactly what was shown"},
+		{ChangeReject, "POST", "/v1/changes/{id}/rejection", "Say no"},
+		{ChangeCancel, "POST", "/v1/changes/{id}/cancellation", "Withdraw a change that was not begun"},
+		{ChangeExecute, "POST", "/v1/changes/{id}/execution", "Carry out an approved change that was held up"},
+		{ChangeRollback, "POST", "/v1/changes/{id}/rollback", "Propose the change that undoes this one"},
+		{ChangeArtifact, "GET", "/v1/changes/{id}/artifact", "The account of one change, in eleven sections"},
+		{EventList, "GET", "/v1/events", "Audit events, oldest first"},
+		{LockList, "GET", "/v1/locks", "Who holds which entity"},
+		{HealthGet, "GET", "/v1/health", "Whether everything is as it should be"},
+	}
+}
+
+// OperationOf returns the operation with a name. Only the names above exist.
+func OperationOf(name string) (Operation, bool) {
+	for _, o := range Operations() {
+		if o.Name == name {
+			return o, true
+		}
+	}
+	return Operation{}, false
+}
+
+// Parameter returns the name in the braces of a path, or "".
+func (o Operation) Parameter() string {
+	_, rest, _ := strings.Cut(o.Path, "{")
+	name, _, _ := strings.Cut(rest, "}")
+	return name
+}

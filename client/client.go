@@ -1,0 +1,296 @@
+// Package client asks the gate over its REST API, on a Unix socket or on
+// loopback. Its errors carry the code, the reason and the sentence that the
+// gate answered with.
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"writ/api"
+	"writ/fault"
+)
+
+// maxAnswer bounds what is read of an answer, in bytes.
+const maxAnswer = 32 << 20
+
+// maxWait is the longest that one call waits for a change to move on.
+const maxWait = 20 * time.Second
+
+// Client asks one gate as one principal. It is safe for concurrent use.
+type Client struct {
+	base  string // scheme and host of every URL
+	at    string // where the gate is, for people
+	token string
+	http  *http.Client
+}
+
+// New returns a client for the gate at an address, either the path of its Unix
+// socket or host:port on loopback.
+func New(address, token string) (*Client, error) {
+	var d net.Dialer
+	t := &http.Transport{
+		// No proxy: the token must not leave the machine.
+		Proxy:             nil,
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			if strings.HasPrefix(address, "/") {
+				return d.DialContext(ctx, "unix", address)
+			}
+			return d.DialContext(ctx, "tcp", address)
+		},
+	}
+	c := &Client{base: "http://localhost", at: address, token: token}
+	if !strings.HasPrefix(address, "/") {
+		host, _, err := net.SplitHostPort(address)
+		if err != nil || !loopback(host) {
+			return nil, fault.New(fault.Invalid, "%q is no place of a gate: give the path of its socket, or 127.0.0.1 and a port.", address)
+		}
+		c.base = "http://" + address
+	}
+	c.http = &http.Client{
+		Transport: t,
+		// A redirect would carry the token to wherever it points.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return c, nil
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// call is one request: what is named in the path, the query, a body, headers.
+type call struct {
+	operation string
+	of        string
+	query     url.Values
+	key       string
+	body      any
+}
+
+func (c *Client) do(ctx context.Context, k call, out any) error {
+	op, ok := api.OperationOf(k.operation)
+	if !ok {
+		return fault.New(fault.Internal, "There is no operation %s.", k.operation)
+	}
+	path := op.Path
+	if name := op.Parameter(); name != "" {
+		// "", "." and ".." would name another route.
+		if strings.Trim(k.of, ".") == "" {
+			return fault.New(fault.Invalid, "%q is not the %s of anything.", k.of, name)
+		}
+		path = strings.Replace(path, "{"+name+"}", url.PathEscape(k.of), 1)
+	}
+	var body io.Reader
+	if op.Method == http.MethodPost {
+		if k.body == nil {
+			k.body = struct{}{}
+		}
+		b, err := json.Marshal(k.body)
+		if err != nil {
+			return fault.Wrap(fault.Invalid, err, "The request cannot be written as JSON.")
+		}
+		body = bytes.NewReader(b)
+	}
+	target := c.base + path
+	if len(k.query) > 0 {
+		target += "?" + k.query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, op.Method, target, body)
+	if err != nil {
+		return fault.Wrap(fault.Invalid, err, "The request does not name anything that can be asked for.")
+	}
+	req.Header.Set("Authorization", "Bearer "+c.token)
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if k.key != "" {
+		req.Header.Set("Idempotency-Key", k.key)
+	}
+	return c.send(req, out)
+}
+
+func (c *Client) send(req *http.Request, out any) error {
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return c.unreachable(req.Context(), err)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	if err != nil {
+		return c.unreachable(req.Context(), err)
+	}
+	if len(data) > maxAnswer {
+		return fault.New(fault.Internal, "The gate at %s answered more than %d bytes.", c.at, maxAnswer)
+	}
+	if resp.StatusCode/100 == 2 {
+		if err := json.Unmarshal(data, out); err != nil {
+			return fault.Wrap(fault.Internal, err, "What answers at %s is not a gate of this version.", c.at)
+		}
+		return nil
+	}
+	var p api.Problem
+	if err := json.Unmarshal(data, &p); err != nil || p.Code == "" {
+		return fault.Wrap(fault.Internal, err, "What answers at %s with status %d is not a gate.", c.at, resp.StatusCode)
+	}
+	return fault.New(p.Code, "%s", p.Detail).Because(p.Reason)
+}
+
+// unreachable says that the gate did not answer; if the request may have left
+// before, that it may have been taken in.
+func (c *Client) unreachable(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var op *net.OpError
+	switch {
+	case errors.Is(err, syscall.EACCES):
+		return fault.Wrap(fault.Denied, err, "The socket %s is not yours. Run this as the user that runs the gate.", c.at)
+	case errors.As(err, &op) && op.Op == "dial":
+		return fault.Wrap(fault.Unavailable, err, "No gate answers at %s. Start it in another terminal: writ up", c.at)
+	}
+	return fault.Wrap(fault.Timeout, err, "The gate at %s went away before it answered. See what it took in: writ list", c.at)
+}
+
+// Policy returns the policy that decides.
+func (c *Client) Policy(ctx context.Context) (out api.Policy, err error) {
+	return out, c.do(ctx, call{operation: api.PolicyGet}, &out)
+}
+
+// Actions returns the catalog, without schemas and sources.
+func (c *Client) Actions(ctx context.Context) (out api.Actions, err error) {
+	return out, c.do(ctx, call{operation: api.ActionList}, &out)
+}
+
+// Action returns one action with its schema and its source.
+func (c *Client) Action(ctx context.Context, name string) (out api.Action, err error) {
+	return out, c.do(ctx, call{operation: api.ActionGet, of: name}, &out)
+}
+
+// Systems returns the systems that the executor can reach.
+func (c *Client) Systems(ctx context.Context) (out api.Systems, err error) {
+	return out, c.do(ctx, call{operation: api.SystemList}, &out)
+}
+
+// Propose asks for a change. The same key, if not "", gives the same change.
+func (c *Client) Propose(ctx context.Context, p api.Proposal, key string) (out api.Change, err error) {
+	return out, c.do(ctx, call{operation: api.ChangePropose, body: p, key: key}, &out)
+}
+
+// ChangeFilter selects changes; its zero value selects the newest.
+type ChangeFilter struct {
+	State  string
+	Before string // ids older than this one
+	Limit  int
+}
+
+// Changes returns changes, newest first.
+func (c *Client) Changes(ctx context.Context, f ChangeFilter) (out api.Changes, err error) {
+	q := url.Values{}
+	set(q, "state", f.State)
+	set(q, "before", f.Before)
+	setInt(q, "limit", int64(f.Limit))
+	return out, c.do(ctx, call{operation: api.ChangeList, query: q}, &out)
+}
+
+// Change returns one change.
+func (c *Client) Change(ctx context.Context, id string) (out api.Change, err error) {
+	return out, c.do(ctx, call{operation: api.ChangeGet, of: id}, &out)
+}
+
+// Wait returns one change as soon as its state differs from the one at the time
+// of the call, or after timeout, at most 20 seconds.
+func (c *Client) Wait(ctx context.Context, id string, timeout time.Duration) (out api.Change, err error) {
+	q := url.Values{}
+	setInt(q, "timeout_ms", min(timeout, maxWait).Milliseconds())
+	return out, c.do(ctx, call{operation: api.ChangeWait, of: id, query: q}, &out)
+}
+
+// Review returns what an approver must read before deciding.
+func (c *Client) Review(ctx context.Context, id string) (out api.Review, err error) {
+	return out, c.do(ctx, call{operation: api.ChangeReview, of: id}, &out)
+}
+
+// Approve approves exactly what a review showed.
+func (c *Client) Approve(ctx context.Context, id string, a api.Agreement) (out api.Change, err error) {
+	return out, c.do(ctx, call{operation: api.ChangeApprove, of: id, body: a}, &out)
+}
+
+// Reject says no, with a reason.
+func (c *Client) Reject(ctx context.Context, id, reason string) (out api.Change, err error) {
+	return out, c.do(ctx, call{operation: api.ChangeReject, of: id, body: api.Rejection{Reason: reason}}, &out)
+}
+
+// Cancel withdraws a change that was not begun.
+func (c *Client) Cancel(ctx context.Context, id string) (out api.Change, err error) {
+	return out, c.do(ctx, call{operation: api.ChangeCancel, of: id}, &out)
+}
+
+// Execute carries out an approved change that was held up.
+func (c *Client) Execute(ctx context.Context, id string) (out api.Change, err error) {
+	return out, c.do(ctx, call{operation: api.ChangeExecute, of: id}, &out)
+}
+
+// Rollback proposes the change that undoes a change, and returns the new one.
+func (c *Client) Rollback(ctx context.Context, id string) (out api.Change, err error) {
+	return out, c.do(ctx, call{operation: api.ChangeRollback, of: id}, &out)
+}
+
+// Artifact returns the account of one change.
+func (c *Client) Artifact(ctx context.Context, id string) (out api.Artifact, err error) {
+	return out, c.do(ctx, call{operation: api.ChangeArtifact, of: id}, &out)
+}
+
+// EventFilter selects audit events; its zero value selects the first ones.
+type EventFilter struct {
+	ChangeID string
+	After    int64 // sequences higher than this
+	Limit    int
+}
+
+// Events returns audit events, oldest first.
+func (c *Client) Events(ctx context.Context, f EventFilter) (out api.Events, err error) {
+	q := url.Values{}
+	set(q, "change", f.ChangeID)
+	setInt(q, "after", f.After)
+	setInt(q, "limit", int64(f.Limit))
+	return out, c.do(ctx, call{operation: api.EventList, query: q}, &out)
+}
+
+// Locks returns the locks that hold; released ones too if asked for.
+func (c *Client) Locks(ctx context.Context, released bool) (out api.Locks, err error) {
+	q := url.Values{}
+	if released {
+		q.Set("released", "true")
+	}
+	return out, c.do(ctx, call{operation: api.LockList, query: q}, &out)
+}
+
+// Health returns whether everything is as it should be.
+func (c *Client) Health(ctx context.Context) (out api.Health, err error) {
+	return out, c.do(ctx, call{operation: api.HealthGet}, &out)
+}
+
+func set(q url.Values, name, value string) {
+	if value != "" {
+		q.Set(name, value)
+	}
+}
+
+func setInt(q url.Values, name string, value int64) {
+	if value != 0 {
+		q.Set(name, strconv.FormatInt(value, 10))
+	}
+}

@@ -1,0 +1,142 @@
+// Package config is gate.yaml: what it may say, its defaults, and every problem
+// of it at once. It holds no secret: the key and the principals lie in files of
+// their own beside it.
+package config
+
+import (
+	"crypto/ed25519"
+	"encoding/base64"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+
+	"writ/fault"
+)
+
+// The files of the gate's directory that have no setting.
+const (
+	File           = "gate.yaml"
+	KeyFile        = "gate.key"        // the key that signs writs, PKCS #8 in PEM
+	PrincipalsFile = "principals.yaml" // who may call
+	StoreFile      = "gate.db"
+)
+
+// Config is gate.yaml. A path in it is absolute or seen from its directory;
+// after Load all paths are absolute.
+type Config struct {
+	Dir      string   `yaml:"-"`
+	Listen   Listen   `yaml:"listen"`
+	Hosts    []string `yaml:"hosts"` // names that a Host header may hold besides loopback
+	Executor Executor `yaml:"executor"`
+	Catalog  string   `yaml:"catalog"` // directory; "" is the shipped catalog
+	Policy   string   `yaml:"policy"`
+	Audit    string   `yaml:"audit"` // the file that every event is written to
+	// FirstAnswer is how long a proposal waits for its decision.
+	FirstAnswer time.Duration `yaml:"first_answer"`
+	// Epoch is raised by hand after the store was restored from a backup: an
+	// executor takes no writ of a lower epoch than it has seen.
+	Epoch int64 `yaml:"epoch"`
+}
+
+// Listen is where the gate answers; at least one.
+type Listen struct {
+	Socket string `yaml:"socket"` // path of a Unix socket
+	TCP    string `yaml:"tcp"`    // 127.0.0.1:port or [::1]:port
+}
+
+// Executor is the other process.
+type Executor struct {
+	Name   string `yaml:"name"`
+	Socket string `yaml:"socket"`
+	Key    string `yaml:"key"` // its public key in base64
+}
+
+// maxSocket is the longest path of a Unix socket that Linux takes, in bytes.
+const maxSocket = 107
+
+// Load reads gate.yaml in a directory. Its error names all problems at once.
+func Load(dir string) (*Config, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fault.Wrap(fault.Invalid, err, "The directory of the gate cannot be found.")
+	}
+	path := filepath.Join(dir, File)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fault.Wrap(fault.Invalid, err, "%s cannot be read. Make one: writ init", path)
+	}
+	c := &Config{Dir: dir, Policy: "policy.yaml", Audit: "audit.jsonl", FirstAnswer: 800 * time.Millisecond, Epoch: 1}
+	if err := yaml.Load(data, c, yaml.WithKnownFields()); err != nil {
+		return nil, fault.Wrap(fault.Invalid, err, "%s is not valid: %v", path, err)
+	}
+	for _, p := range []*string{&c.Listen.Socket, &c.Executor.Socket, &c.Catalog, &c.Policy, &c.Audit} {
+		if *p != "" && !filepath.IsAbs(*p) {
+			*p = filepath.Join(dir, *p)
+		}
+	}
+	if problems := c.check(); len(problems) > 0 {
+		return nil, fault.New(fault.Invalid, "%s is not valid:\n  %s", path, strings.Join(problems, "\n  "))
+	}
+	return c, nil
+}
+
+var (
+	nameForm = regexp.MustCompile(`^[a-z][a-z0-9._-]{0,62}$`)
+	hostForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
+)
+
+// check returns every problem, each with its place.
+func (c *Config) check() []string {
+	var problems []string
+	wrong := func(holds bool, format string, args ...any) {
+		if !holds {
+			problems = append(problems, fmt.Sprintf(format, args...))
+		}
+	}
+	wrong(c.Listen.Socket != "" || c.Listen.TCP != "", "listen: give a socket, or tcp, or both")
+	wrong(len(c.Listen.Socket) <= maxSocket, "listen.socket: a path has at most %d bytes, this one %d: choose a shorter directory", maxSocket, len(c.Listen.Socket))
+	if c.Listen.TCP != "" {
+		wrong(loopback(c.Listen.TCP), "listen.tcp: %q is not 127.0.0.1 or [::1] with a port; to be reached from elsewhere, put a TLS proxy before the gate and name it in hosts", c.Listen.TCP)
+	}
+	for i, h := range c.Hosts {
+		wrong(hostForm.MatchString(h), "hosts[%d]: %q is no host name in lower case without a port", i, h)
+	}
+	wrong(nameForm.MatchString(c.Executor.Name), "executor.name: %q is no name; see executor.yaml", c.Executor.Name)
+	wrong(c.Executor.Socket != "", "executor.socket: is missing; see executor.yaml")
+	wrong(len(c.Executor.Socket) <= maxSocket, "executor.socket: a path has at most %d bytes, this one %d", maxSocket, len(c.Executor.Socket))
+	_, err := c.ExecutorKey()
+	wrong(err == nil, "executor.key: is not the executor's public key, 32 bytes in base64; writ-executor init prints it")
+	wrong(c.Policy != "", "policy: is missing; without a policy everything is denied")
+	wrong(c.Audit != "", "audit: is missing; without an audit file nothing is carried out")
+	wrong(c.FirstAnswer > 0 && c.FirstAnswer <= 20*time.Second, "first_answer: %s is not more than 0 and at most 20s", c.FirstAnswer)
+	wrong(c.Epoch >= 1, "epoch: %d is not 1 or more", c.Epoch)
+	return problems
+}
+
+// ExecutorKey returns the key that observations and receipts are signed with.
+func (c *Config) ExecutorKey() (ed25519.PublicKey, error) {
+	key, err := base64.StdEncoding.Strict().DecodeString(c.Executor.Key)
+	if err != nil {
+		return nil, err
+	}
+	if len(key) != ed25519.PublicKeySize {
+		return nil, fault.New(fault.Invalid, "A public key has %d bytes, this one %d.", ed25519.PublicKeySize, len(key))
+	}
+	return key, nil
+}
+
+// Path returns the path of a file of the gate's directory.
+func (c *Config) Path(name string) string { return filepath.Join(c.Dir, name) }
+
+// loopback reports whether host:port names an address of this machine alone.
+func loopback(address string) bool {
+	host, port, err := net.SplitHostPort(address)
+	ip := net.ParseIP(host)
+	return err == nil && port != "" && ip != nil && ip.Isloopback()
+}

@@ -1,0 +1,92 @@
+package config_test
+
+import (
+	"crypto/ed25519"
+	"encoding/base64"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"writ/gate/internal/config"
+)
+
+var key = base64.StdEncoding.EncodeToString(make([]byte, ed25519.PublicKeySize))
+
+func load(t *testing.T, text string) (*config.Config, string, error) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, config.File), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := config.Load(dir)
+	return c, dir, err
+}
+
+func TestLoad_example(t *testing.T) {
+	t.Parallel()
+	c, dir, err := load(t, config.Example(config.Config{
+		Listen:   config.Listen{Socket: "../run/gate.sock"},
+		Executor: config.Executor{Name: "local", Socket: "/run/writ/executor.sock", Key: key},
+		Catalog:  "../catalog",
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Listen.Socket != filepath.Join(filepath.Dir(dir), "run/gate.sock") || c.Executor.Socket != "/run/writ/executor.sock" ||
+		c.Policy != filepath.Join(dir, "policy.yaml") || c.FirstAnswer != 800*time.Millisecond || c.Epoch != 1 {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestLoad_defaults(t *testing.T) {
+	t.Parallel()
+	c, dir, err := load(t, "listen: {tcp: '[::1]:7443'}\nexecutor: {name: local, socket: e.sock, key: "+key+"}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Catalog != "" || c.Audit != filepath.Join(dir, "audit.jsonl") || c.FirstAnswer != 800*time.Millisecond || c.Epoch != 1 {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestLoad_namesAllProblems(t *testing.T) {
+	t.Parallel()
+	_, _, err := load(t, `
+listen: {tcp: "0.0.0.0:80", socket: `+strings.Repeat("x", 120)+`}
+hosts: ["Writ.example:80"]
+executor: {name: "A B", key: "c2hvcnQ="}
+policy: ""
+audit: ""
+first_answer: 1h
+epoch: 0
+`)
+	if err == nil {
+		t.Fatal("it was accepted")
+	}
+	for _, want := range []string{"listen.socket:", "listen.tcp:", "hosts[0]:", "executor.name:", "executor.socket:", "executor.key:", "policy:", "audit:", "first_answer:", "epoch:"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the error lacks %q:\n%v", want, err)
+		}
+	}
+}
+
+func TestLoad_refuses(t *testing.T) {
+	t.Parallel()
+	good := "executor: {name: local, socket: e.sock, key: " + key + "}\n"
+	for _, text := range []string{
+		good,                                               // listens nowhere
+		good + "listen: {tcp: 'localhost:80'}\n",           // a name may resolve to anything
+		good + "listen: {tcp: '192.0.2.1:80'}\n",           // reachable from elsewhere
+		good + "listen: {tcp: ':80'}\n",                    // every address
+		good + "listen: {socket: s}\npolcy: x.yaml\n",      // unknown key
+		good + "listen: {socket: s}\nlisten: {tcp: x}\n",   // a key twice
+		good + "listen: {socket: s}\n---\nepoch: 2\n",      // a second document
+		good + "listen: {socket: s}\nfirst_answer: soon\n", // wrong type
+	} {
+		if _, _, err := load(t, text); err == nil {
+			t.Errorf("accepted:\n%s", text)
+		}
+	}
+}

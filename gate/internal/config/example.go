@@ -1,0 +1,35 @@
+package config
+
+import "strings"
+
+// Example returns the text of a gate.yaml.
+func Example(c Config) string {
+	return strings.NewReplacer(
+		"{{socket}}", c.Listen.Socket,
+		"{{name}}", c.Executor.Name,
+		"{{executor}}", c.Executor.Socket,
+		"{{key}}", c.Executor.Key,
+		"{{catalog}}", c.Catalog,
+	).Replace(example)
+}
+
+const example = `# The gate: decides, and cannot act. Check this file with: writ-gate config check --dir DIR
+# A path is absolute, or seen from the directory of this file.
+
+listen:
+  socket: "{{socket}}"
+  # tcp: 127.0.0.1:7443        # loopback only; clients still need their token
+
+# hosts: [writ.example.org]    # names of a TLS proxy before the gate; loopback is always allowed
+
+executor:                      # the process that acts; its answers count only if they are signed with this key
+  name: "{{name}}"
+  socket: "{{executor}}"
+  key: "{{key}}"
+
+catalog: "{{catalog}}"         # the actions; "" is the shipped catalog
+policy: policy.yaml            # what may run alone, what people must approve, what is denied
+audit: audit.jsonl             # every event, one a line; keep it on a disk that does not fill up
+first_answer: 800ms            # how long a proposal waits for its decision before it is answered "still planning"
+epoch: 1                       # raise it after the store was restored from a backup: older writs are then refused
+`
