@@ -138,5 +138,5 @@ func (c *Config) Path(name string) string { return filepath.Join(c.Dir, name) }
 func loopback(address string) bool {
 	host, port, err := net.SplitHostPort(address)
 	ip := net.ParseIP(host)
-	return err == nil && port != "" && ip != nil && ip.Isloopback()
+	return err == nil && port != "" && ip != nil && ip.IsLoopback()
 }
