@@ -1,0 +1,149 @@
+package sqlite
+
+import (
+	"bytes"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"writ"
+	"writ/fault"
+	"writ/gate/internal/model"
+	"writ/gate/internal/store"
+)
+
+// reader reads through query, which knows the transaction; fail turns every
+// error that SQLite gives into ours.
+type reader struct {
+	query func(text string, args ...any) (*sql.Rows, error)
+	fail  func(error) error
+}
+
+// collect returns all rows of a query.
+func collect[T any](r reader, scan func(*sql.Rows) (T, error), text string, args ...any) ([]T, error) {
+	rows, err := r.query(text, args...)
+	if err != nil {
+		return nil, r.fail(err)
+	}
+	var all []T
+	for err == nil && rows.Next() {
+		var one T
+		if one, err = scan(rows); err == nil {
+			all = append(all, one)
+		}
+	}
+	for _, e := range []error{err, rows.Err(), rows.Close()} {
+		if e != nil {
+			return nil, r.fail(e)
+		}
+	}
+	return all, nil
+}
+
+func (r reader) Change(id string) (*model.Change, error) {
+	return r.one(`SELECT body FROM changes WHERE id = ?`, id)
+}
+
+func (r reader) ByClientKey(requester, key string) (*model.Change, error) {
+	return r.one(`SELECT body FROM changes WHERE client_key <> '' AND requester = ? AND client_key = ?`, requester, key)
+}
+
+func (r reader) one(text string, args ...any) (*model.Change, error) {
+	found, err := collect(r, scanChange, text, args...)
+	if err == nil && len(found) == 0 {
+		err = fault.New(fault.NotFound, "There is no such change. List the changes to find it.")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return found[0], nil
+}
+
+func (r reader) Changes(f store.ChangeFilter) ([]*model.Change, error) {
+	where, args := []string{"true"}, []any{}
+	add := func(condition string, values ...any) {
+		where, args = append(where, condition), append(args, values...)
+	}
+	if len(f.States) > 0 {
+		states := make([]any, len(f.States))
+		for i, s := range f.States {
+			states[i] = string(s)
+		}
+		add("state IN (?"+strings.Repeat(", ?", len(states)-1)+")", states...)
+	}
+	if f.Requester != "" {
+		add("requester = ?", f.Requester)
+	}
+	if f.RollbackOf != "" {
+		add("rollback_of <> '' AND rollback_of = ?", f.RollbackOf)
+	}
+	if f.Before != "" {
+		add("id < ?", f.Before)
+	}
+	args = append(args, limit(f.Limit, 100))
+	return collect(r, scanChange, `SELECT body FROM changes WHERE `+strings.Join(where, " AND ")+` ORDER BY id DESC LIMIT ?`, args...)
+}
+
+func (r reader) Events(f store.EventFilter) ([]store.Line, error) {
+	where, args := "sequence > ?", []any{f.After}
+	if f.ChangeID != "" {
+		where, args = where+" AND change_id = ?", append(args, f.ChangeID)
+	}
+	args = append(args, limit(f.Limit, 1000))
+	return collect(r, func(rows *sql.Rows) (l store.Line, err error) {
+		err = rows.Scan(&l.Sequence, &l.Bytes)
+		return l, err
+	}, `SELECT sequence, line FROM events WHERE `+where+` ORDER BY sequence LIMIT ?`, args...)
+}
+
+func (r reader) Locks(released bool) ([]model.Lock, error) {
+	where := "state <> 'released'"
+	if released {
+		where = "true"
+	}
+	return collect(r, scanLock, lockRows+where+` ORDER BY entity, fence`)
+}
+
+const lockRows = `SELECT entity, kind, state, fence, change_id, run_id, taken_at, ended_at FROM locks WHERE `
+
+func scanLock(rows *sql.Rows) (l model.Lock, err error) {
+	var taken, ended string
+	if err := rows.Scan(&l.Entity, &l.Kind, &l.State, &l.Fence, &l.ChangeID, &l.RunID, &taken, &ended); err != nil {
+		return l, err
+	}
+	if err := errors.Join(parseTime(taken, &l.TakenAt), parseTime(ended, &l.EndedAt)); err != nil {
+		return l, unreadable(err)
+	}
+	return l, nil
+}
+
+func parseTime(text string, t *writ.Time) error { return t.UnmarshalJSON([]byte(`"` + text + `"`)) }
+
+func scanChange(rows *sql.Rows) (*model.Change, error) {
+	var body sql.RawBytes
+	if err := rows.Scan(&body); err != nil {
+		return nil, err
+	}
+	c := new(model.Change)
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(c); err != nil {
+		return nil, unreadable(err)
+	}
+	if string(c.Writ) == "null" { // encoding/json leaves the word in raw messages
+		c.Writ = nil
+	}
+	return c, nil
+}
+
+func unreadable(cause error) error {
+	return fault.Wrap(fault.Unavailable, cause, "The gate's store holds something that this writ cannot read. Start the writ that wrote it, or restore a backup of the store.")
+}
+
+func limit(asked, otherwise int) int {
+	if asked > 0 {
+		return asked
+	}
+	return otherwise
+}

@@ -1,0 +1,89 @@
+// Package store is the contract of the gate's durable memory. Each
+// implementation passes the suite in storetest.
+//
+// A stage of the pipeline makes its changes in one Update: the state it moves
+// to, the event that says so, the locks it takes or frees. Either all of it is
+// on disk when Update returns, or nothing happened.
+package store
+
+import (
+	"context"
+
+	"writ"
+	"writ/gate/internal/model"
+)
+
+// Store is a durable memory. It has one writer at a time.
+type Store interface {
+	// Update runs f in a transaction and makes it durable. If f fails, nothing
+	// of it remains and its error is returned. An implementation may make
+	// several Updates durable together; f must have no effect but on its Tx.
+	Update(ctx context.Context, f func(Tx) error) error
+	// View runs f on a consistent state of the past moment.
+	View(ctx context.Context, f func(Reader) error) error
+	// Exported returns how many events the audit file is known to hold, and
+	// SetExported raises that number.
+	Exported(ctx context.Context) (int64, error)
+	SetExported(ctx context.Context, sequence int64) error
+	Close() error
+}
+
+// Reader reads. What it returns is the caller's own.
+type Reader interface {
+	// Change returns one change, or fault.NotFound.
+	Change(id string) (*model.Change, error)
+	// ByClientKey returns the change a requester proposed under an idempotency
+	// key, or fault.NotFound.
+	ByClientKey(requester, key string) (*model.Change, error)
+	// Changes returns changes, newest first.
+	Changes(ChangeFilter) ([]*model.Change, error)
+	// Events returns events by sequence, each as the exact line of the audit file.
+	Events(EventFilter) ([]Line, error)
+	// Locks returns locks by entity; released ones only if asked for.
+	Locks(released bool) ([]model.Lock, error)
+}
+
+// Tx is a Reader that also writes.
+type Tx interface {
+	Reader
+	// Insert stores a new change; fault.Conflict if its client key is taken.
+	Insert(*model.Change) error
+	// Move stores c in its new state if it is still in state from with the
+	// version that c was read with, and raises c.Version; else fault.Conflict.
+	// A move that model.State.May does not allow is fault.Internal.
+	Move(c *model.Change, from model.State) error
+	// Amend stores c without changing its state, under the same conditions.
+	Amend(c *model.Change) error
+	// Append adds an event: it sets Sequence, links it to the event before and
+	// stores the line.
+	Append(*model.Event) error
+	// TakeLock takes an entity for a change and returns the lock with a new
+	// fence. It fails with fault.Conflict while another holds it, except that
+	// the change undoing the holder (heldBy) may take over its orphaned lock.
+	TakeLock(l model.Lock, heldBy string) (model.Lock, error)
+	// EndLock sets the state of the active or orphaned lock that a change holds
+	// on an entity; fault.NotFound if it holds none.
+	EndLock(entity, changeID string, state model.LockState, at writ.Time) error
+}
+
+// Line is one event as a line of the audit file, without the newline.
+type Line struct {
+	Sequence int64
+	Bytes    []byte
+}
+
+// ChangeFilter selects changes. Its zero value selects all.
+type ChangeFilter struct {
+	States     []model.State // none: any
+	Requester  string        // the name of a principal; "": any
+	RollbackOf string        // the change that is undone; "": any
+	Before     string        // ids older than this one, for paging; "": from the newest
+	Limit      int           // 0: 100
+}
+
+// EventFilter selects events.
+type EventFilter struct {
+	ChangeID string
+	After    int64 // sequences higher than this
+	Limit    int   // 0: 1000
+}
