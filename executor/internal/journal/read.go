@@ -3,7 +3,6 @@ package journal
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 
 	"writ"
@@ -59,7 +58,7 @@ func (j *Journal) Unfinished(ctx context.Context) ([]Run, error) {
 
 // State returns how far a run is, with the receipts whose sequence is above after.
 func (j *Journal) State(ctx context.Context, run string, after int64) (writ.RunState, error) {
-	state := writ.RunState{Run: run, Receipts: []json.RawMessage{}}
+	state := writ.RunState{Run: run, Receipts: [][]byte{}}
 	err := j.db.QueryRowContext(ctx, `SELECT finished_at IS NOT NULL FROM writs WHERE run = ? AND purpose = 'execute'`, run).Scan(&state.Finished)
 	if errors.Is(err, sql.ErrNoRows) {
 		return state, fault.New(fault.NotFound, "This executor has admitted no run of this name.").Because("unknown_run")
@@ -89,14 +88,12 @@ func (j *Journal) entries(ctx context.Context, where string, args ...any) ([]Ent
 	for rows.Next() {
 		var e Entry
 		var at string
-		var body []byte
-		if err := rows.Scan(&e.Run, &e.Step, &e.Undo, &e.Kind, &e.Call, &e.Mark, &at, &body); err != nil {
+		if err := rows.Scan(&e.Run, &e.Step, &e.Undo, &e.Kind, &e.Call, &e.Mark, &at, &e.Body); err != nil {
 			return nil, broken(err)
 		}
 		if err := e.At.UnmarshalJSON([]byte(at)); err != nil {
 			return nil, err
 		}
-		e.Body = body
 		list = append(list, e)
 	}
 	return list, broken(rows.Err())

@@ -3,7 +3,6 @@ package journal
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 
 	"writ"
@@ -91,18 +90,14 @@ type Entry struct {
 	Call int    // which of the step's writes; 0 if the kind has none
 	Mark string // joins a result to what was sent; "" for other kinds
 	At   writ.Time
-	Body json.RawMessage
+	Body []byte
 }
 
-// Append writes an entry. The body is written as JSON.
-func (j *Journal) Append(ctx context.Context, e Entry, body any) error {
-	raw, err := json.Marshal(body)
-	if err != nil {
-		return fault.Wrap(fault.Internal, err, "An entry of the journal cannot be written as JSON.")
-	}
+// Append writes an entry.
+func (j *Journal) Append(ctx context.Context, e Entry) error {
 	return j.transact(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `INSERT INTO entries (run, step, undo, kind, call, mark, at, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-			e.Run, e.Step, e.Undo, e.Kind, e.Call, e.Mark, e.At.String(), raw)
+			e.Run, e.Step, e.Undo, e.Kind, e.Call, e.Mark, e.At.String(), e.Body)
 		return err
 	})
 }
