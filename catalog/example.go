@@ -1,0 +1,3 @@
+package catalog
+
+func (l *loader) examples() {}
