@@ -10,23 +10,25 @@ import (
 )
 
 func (c *call) getConfig() (any, *failure) {
-	if c.param["snapshot"] != "" {
-		if c.param["current"] == "1" {
-			const text = "cannot use 'snapshot' parameter with 'current'"
-			return nil, badParams(map[string]string{"snapshot": text, "current": text})
-		}
-		c.param["snapname"] = c.param["snapshot"]
-		return c.snapshotConfig()
+	snapshot, current := c.param["snapshot"], c.param["current"] == "1"
+	if snapshot != "" && current {
+		const text = "cannot use 'snapshot' parameter with 'current'"
+		return nil, badParams(map[string]string{"snapshot": text, "current": text})
 	}
 	g, f := c.guest()
 	if f != nil {
 		return nil, f
 	}
 	conf := g.section.clone()
-	if c.param["current"] != "1" {
+	if !current {
 		maps.Copy(conf.options, g.pending)
 		for option := range g.deleted {
 			delete(conf.options, option)
+		}
+	}
+	if snapshot != "" {
+		if conf, f = g.snapshot(snapshot); f != nil {
+			return nil, f
 		}
 	}
 	shown := conf.shown()

@@ -33,13 +33,21 @@ func (c *call) snapshotConfig() (any, *failure) {
 	if f != nil {
 		return nil, f
 	}
-	snap, ok := g.snapshots[c.param["snapname"]]
-	if !ok {
-		return nil, die("snapshot '%s' does not exist", c.param["snapname"])
+	snap, f := g.snapshot(c.param["snapname"])
+	if f != nil {
+		return nil, f
 	}
 	shown := snap.shown()
 	delete(shown, "lxc")
 	return shown, nil
+}
+
+func (g *guest) snapshot(name string) (section, *failure) {
+	snap, ok := g.snapshots[name]
+	if !ok {
+		return section{}, die("snapshot '%s' does not exist", name)
+	}
+	return snap, nil
 }
 
 // makeSnapshot looks at almost nothing by itself: the worker meets the lock, the missing feature and the used name.
@@ -77,9 +85,7 @@ func (c *call) deleteSnapshot() (any, *failure) {
 	name := c.param["snapname"]
 	g, failed := c.usable()
 	if failed == nil {
-		if _, ok := g.snapshots[name]; !ok {
-			failed = die("snapshot '%s' does not exist", name)
-		}
+		_, failed = g.snapshot(name)
 	}
 	if failed != nil {
 		return c.fork("vzdelsnapshot", failed, nil, nil)

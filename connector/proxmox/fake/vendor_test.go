@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"unicode/utf8"
 )
@@ -48,23 +49,28 @@ type VendorParam struct {
 // LoadVendor reads the schema from the directory in WRIT_SPECS; nil if there is none, which CI does not allow.
 func LoadVendor(t *testing.T) *Vendor {
 	t.Helper()
-	dir := os.Getenv("WRIT_SPECS")
-	if dir == "" {
+	if os.Getenv("WRIT_SPECS") == "" {
 		if os.Getenv("CI") == "true" {
 			t.Fatal("WRIT_SPECS must name the directory with the vendors' schemas")
 		}
 		return nil
 	}
-	raw, err := os.ReadFile(filepath.Join(dir, "proxmox", "pve-api-9.1.3-cut.json"))
+	v, err := readVendor()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var v Vendor
-	if err := json.Unmarshal(raw, &v); err != nil {
-		t.Fatal(err)
-	}
-	return &v
+	return v
 }
+
+// readVendor parses half a megabyte once for all tests, which only read it.
+var readVendor = sync.OnceValues(func() (*Vendor, error) {
+	raw, err := os.ReadFile(filepath.Join(os.Getenv("WRIT_SPECS"), "proxmox", "pve-api-9.1.3-cut.json"))
+	if err != nil {
+		return nil, err
+	}
+	var v Vendor
+	return &v, json.Unmarshal(raw, &v)
+})
 
 // Find resolves a path to its method and the parameters in it.
 func (v *Vendor) Find(method, path string) (VendorMethod, map[string]string, bool) {

@@ -28,8 +28,6 @@ type failure struct {
 	bare   bool
 }
 
-func (f *failure) Error() string { return f.reason }
-
 // die is Perl's: a failure without a code is a 500.
 func die(format string, args ...any) *failure {
 	return &failure{status: http.StatusInternalServerError, reason: fmt.Sprintf(format, args...)}
@@ -146,7 +144,7 @@ func readParams(q *http.Request) (map[string]string, *failure) {
 // with a NUL between them.
 func readForm(text string, given map[string]string) {
 	for _, pair := range strings.FieldsFunc(text, func(c rune) bool { return c == '&' || c == ';' }) {
-		parts := strings.SplitN(pair, "=", 3)
+		parts := strings.SplitN(pair+"=", "=", 3)
 		for i, p := range parts {
 			plain, err := url.QueryUnescape(p)
 			if err != nil {
@@ -155,9 +153,6 @@ func readForm(text string, given map[string]string) {
 			parts[i] = plain
 		}
 		name := parts[0]
-		if len(parts) == 1 {
-			continue // without a value: undefined, which is as good as not given
-		}
 		value := strings.ToValidUTF8(parts[1], string(utf8.RuneError))
 		if old, twice := given[name]; twice {
 			value = old + "\x00" + value

@@ -76,11 +76,17 @@ func TestParameters(t *testing.T) {
 		bad("list of options", put, "delete=cores%2C1x", "delete", "invalid format - invalid configuration ID '1x'\n"),
 		bad("vmid", "GET /nodes/pve/lxc/abc/config", "", "vmid", "type check ('integer') failed - got 'abc'"),
 		bad("vmid too small", "GET /nodes/pve/lxc/99/config", "", "vmid", "invalid format - value does not look like a valid VM ID\n"),
+		bad("negative", "POST /nodes/pve/lxc/121/status/shutdown", "timeout=-1", "timeout", "value must have a minimum value of 0"),
+		bad("pattern", "GET /access/permissions?userid=nobody", "", "userid", "value does not match the regex pattern"),
+		bad("storage", "GET /nodes/pve/storage/1st/content", "", "storage", "invalid format - storage ID '1st' contains illegal characters\n"),
 		bad("requires", "POST /nodes/pve/lxc", form("vmid", "140", "ostemplate", fake.Template, "unique", "1"), "restore", "missing property - 'unique' requires this property"),
 		bad("conflict with the path", put, "vmid=122&cores=2", "vmid", "duplicate parameter (already defined in URI) with conflicting values!"),
 		{name: "the path's value again", call: put, body: "vmid=121&cores=2", status: "200 OK", data: "null", writes: 1},
 		bad("query wins", put+"?cores=0", "cores=2", "cores", "value must have a minimum value of 1"),
 		bad("given twice", put, "cores=1&cores=2", "cores", "type check ('integer') failed - got '1\x002'"),
+		bad("a name without a value", put, "cores", "cores", "type check ('integer') failed - got ''"),
+		{name: "a broken escape is kept as it is", call: put, body: "description=100%+sure&cores=2", status: "200 OK", writes: 1},
+		{name: "a value ends at a second =", call: put, body: "tags=a=b!", status: "200 OK", writes: 1},
 		{name: "time stamp against caches", call: "GET /version?_dc=123", status: "200 OK"},
 	})
 }
