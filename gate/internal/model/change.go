@@ -44,7 +44,10 @@ type Change struct {
 	UpdatedAt   writ.Time      `json:"updated_at"`
 	ClientKey   string         `json:"client_key"` // with the requester's name, the key of idempotency; "" is none
 	Request     Request        `json:"request"`
+	// RequestDigest is the digest of Request, sentences included.
+	RequestDigest writ.Digest `json:"request_digest"`
 
+	Environment  string             `json:"environment"`  // of every system of the plan
 	Steps        []writ.Step        `json:"steps"`        // the plan, in the order in which it will run
 	Observations []writ.Observation `json:"observations"` // the preview, one a step
 	Assessment   *Assessment        `json:"assessment"`
@@ -184,6 +187,25 @@ func (c *Change) Code() fault.Code {
 		return fault.Stranded
 	}
 	return fault.ApprovalMissing
+}
+
+// OrphanedEntities returns the entities that an ended change leaves locked.
+func (c *Change) OrphanedEntities() []string {
+	if !c.Held() {
+		return nil
+	}
+	var left []string
+	for _, r := range c.Newest() {
+		if r.Outcome == writ.NotExecuted || r.Outcome == writ.Failed || r.Outcome == writ.RolledBack {
+			continue
+		}
+		for i := range c.Steps {
+			if c.Steps[i].ID == r.Step && c.Steps[i].Class != writ.ReadOnly {
+				left = append(left, c.Steps[i].Entities()...)
+			}
+		}
+	}
+	return sortedSet(left)
 }
 
 // Entities returns what a change locks: the entities of its writing steps.

@@ -1,0 +1,239 @@
+package artifact
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"writ"
+	"writ/gate/internal/model"
+	"writ/gate/internal/store"
+)
+
+// Sections are the names of an artifact's sections, in order.
+var Sections = []string{
+	"approval_request", "execution_chain_plan", "risk_summary", "lock_summary", "backup_summary", "rollback_summary",
+	"recovery_summary", "verification_summary", "audit_references", "operator_summary", "timeline",
+}
+
+// Artifact is the whole account of one change, made from records alone.
+type Artifact struct {
+	ChangeID string
+	sections map[string][]entry
+}
+
+// entry is one fact of a section: a string, or a list of them.
+type entry struct {
+	key   string
+	value any
+}
+
+// New renders a change with its events, the locks, and the changes that undo it.
+func New(c *model.Change, events []store.Line, locks []model.Lock, undone []*model.Change) (Artifact, error) {
+	a := Artifact{ChangeID: c.ID, sections: map[string][]entry{}}
+	timeline, references, err := story(events)
+	if err != nil {
+		return a, err
+	}
+	a.sections["approval_request"] = approvalRequest(c)
+	a.sections["execution_chain_plan"] = chainPlan(c)
+	a.sections["risk_summary"] = riskSummary(c)
+	a.sections["lock_summary"] = lockSummary(c, locks)
+	a.sections["backup_summary"] = backupSummary(c)
+	a.sections["rollback_summary"] = rollbackSummary(c, undone)
+	a.sections["recovery_summary"] = recoverySummary(c)
+	a.sections["verification_summary"] = verificationSummary(c)
+	a.sections["audit_references"] = references
+	a.sections["operator_summary"] = []entry{{"summary", Summary(c)}}
+	a.sections["timeline"] = timeline
+	return a, nil
+}
+
+// MarshalJSON writes the sections as members, in their order.
+func (a Artifact) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, `{"format":"artifact/1","change_id":%q`, a.ChangeID)
+	for _, name := range Sections {
+		fmt.Fprintf(&b, `,%q:{`, name)
+		for i, e := range a.sections[name] {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			key, err := json.Marshal(e.key)
+			if err != nil {
+				return nil, err
+			}
+			value, err := json.Marshal(e.value)
+			if err != nil {
+				return nil, err
+			}
+			b.Write(key)
+			b.WriteByte(':')
+			b.Write(value)
+		}
+		b.WriteByte('}')
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// Markdown renders the artifact for people.
+func (a Artifact) Markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Change %s\n", a.ChangeID)
+	for _, name := range Sections {
+		fmt.Fprintf(&b, "\n## %s\n\n", strings.ReplaceAll(name, "_", " "))
+		if len(a.sections[name]) == 0 {
+			b.WriteString("Nothing.\n")
+		}
+		for _, e := range a.sections[name] {
+			switch v := e.value.(type) {
+			case []string:
+				fmt.Fprintf(&b, "- %s:\n", e.key)
+				for _, item := range v {
+					fmt.Fprintf(&b, "  - %s\n", markdown(item))
+				}
+			default:
+				fmt.Fprintf(&b, "- %s: %s\n", e.key, markdown(fmt.Sprint(v)))
+			}
+		}
+	}
+	return b.String()
+}
+
+// markdown keeps text from being read as markup.
+func markdown(s string) string {
+	return strings.NewReplacer("<", "&lt;", ">", "&gt;", "`", "'", "[", `\[`, "*", `\*`, "|", `\|`, "#", `\#`).Replace(Plain(s))
+}
+
+func approvalRequest(c *model.Change) []entry {
+	out := []entry{
+		{"requested_by", model.User(c.RequestedBy)}, {"requested_at", c.RequestedAt.String()},
+		{"requested_action", string(c.Request.RequestedAction)}, {"purpose", string(c.Request.Purpose)},
+		{"change_ticket", c.Request.ChangeTicket}, {"environment", c.Environment}, {"execution_status", string(c.State)},
+		{"envelope_digest", string(c.Digest)},
+	}
+	for _, appr := range c.Approvals {
+		out = append(out, entry{appr.ID, []string{
+			"approved_by " + model.User(appr.ApprovedBy), "approved_at " + appr.ApprovedAt.String(),
+			"expires_at " + appr.ExpiresAt.String(), "envelope_digest " + string(appr.EnvelopeDigest), "shown_digest " + string(appr.ShownDigest),
+		}})
+	}
+	if c.Rejection != nil {
+		out = append(out, entry{"rejected_by", model.User(c.Rejection.By)}, entry{"rejection_reason", string(c.Rejection.Reason)})
+	}
+	return out
+}
+
+func chainPlan(c *model.Change) []entry {
+	out := []entry{{"on_failure", string(c.Request.OnFailure)}}
+	for i := range c.Steps {
+		s := &c.Steps[i]
+		list := []string{
+			"action_type " + s.Action, "target_system " + s.System, "entity " + s.Entity, "class " + string(s.Class),
+			fmt.Sprintf("backup_required %t", s.BackupRequired), "needs " + strings.Join(s.Needs, " "),
+		}
+		list = append(list, pairs(s.Params)...)
+		if i < len(c.Observations) {
+			for _, f := range c.Observations[i].Fields {
+				list = append(list, f.Name+": "+side(f.From, f.FromAbsent)+" → "+side(f.To, f.ToAbsent))
+			}
+		}
+		out = append(out, entry{s.ID, list})
+	}
+	return out
+}
+
+func riskSummary(c *model.Change) []entry {
+	if c.Assessment == nil {
+		return nil
+	}
+	out := []entry{
+		{"class", string(c.Assessment.Class)}, {"risk_level", string(c.Assessment.Level)},
+		{"score", c.Assessment.Score}, {"reasons", c.Assessment.Reasons},
+	}
+	if d := c.Decision; d != nil {
+		out = append(out, entry{"decision", string(d.Effect)}, entry{"rules", d.Rules}, entry{"denied_because", d.Reasons}, entry{"policy_digest", string(d.PolicyDigest)})
+	}
+	return out
+}
+
+func lockSummary(c *model.Change, locks []model.Lock) []entry {
+	var out []entry
+	for _, l := range locks {
+		if l.ChangeID == c.ID {
+			out = append(out, entry{l.Entity, fmt.Sprintf("%s lock, %s, fence %d, taken %s", l.Kind, l.State, l.Fence, l.TakenAt)})
+		}
+	}
+	return out
+}
+
+func backupSummary(c *model.Change) []entry {
+	var out []entry
+	for _, r := range c.Receipts {
+		out = append(out, entry{r.Step, []string{
+			"backup_status " + r.BackupStatus, "backup_reference " + r.BackupReference, "backup_digest " + string(r.BackupDigest),
+		}})
+	}
+	return out
+}
+
+func rollbackSummary(c *model.Change, undone []*model.Change) []entry {
+	var out []entry
+	for _, r := range c.Receipts {
+		way := "no way back"
+		if r.Rollback != nil {
+			way = r.Rollback.String()
+		}
+		out = append(out, entry{r.Step, []string{"rollback_reference " + r.RollbackReference, "rollback_plan " + way}})
+	}
+	for _, u := range undone {
+		out = append(out, entry{"undone by " + u.ID, string(u.State)})
+	}
+	return out
+}
+
+func recoverySummary(c *model.Change) []entry {
+	if !c.Held() {
+		return []entry{{"needed", "no"}}
+	}
+	next := "Approve the planned rollback, or look at the target and propose what puts it right."
+	if c.State == model.Unknown {
+		next = "Look at the target: what was sent may or may not have happened. Nothing is retried."
+	}
+	return []entry{{"needed", "yes"}, {"locked_entities", c.OrphanedEntities()}, {"next", next}}
+}
+
+func verificationSummary(c *model.Change) []entry {
+	var out []entry
+	for _, r := range c.Receipts {
+		list := []string{"outcome " + string(r.Outcome)}
+		for _, check := range r.Checks {
+			list = append(list, fmt.Sprintf("%s passed=%t", check.Name, check.Passed))
+		}
+		if r.Detail != "" {
+			list = append(list, r.Detail)
+		}
+		out = append(out, entry{r.Step, list})
+	}
+	return out
+}
+
+// story returns the timeline and the references into the audit file.
+func story(events []store.Line) (timeline, references []entry, err error) {
+	for _, l := range events {
+		var e model.Event
+		if err := json.Unmarshal(l.Bytes, &e); err != nil {
+			return nil, nil, err
+		}
+		what := strings.TrimSpace(fmt.Sprintf("%s by %s %s %s", e.Type, e.User, e.Step, e.Status))
+		timeline = append(timeline, entry{e.Timestamp.String() + " " + e.ID, what})
+		references = append(references, entry{e.ID, fmt.Sprintf("event %d, %s", l.Sequence, writ.DigestBytes(l.Bytes))})
+	}
+	return timeline, references, nil
+}
+
+func sortedNames(o writ.Object) []string { return slices.Sorted(maps.Keys(o)) }

@@ -1,0 +1,174 @@
+// Package artifact renders a change for people: the review an approver decides
+// on, and the artifact that tells the whole story afterwards, in Markdown and
+// JSON. There is one renderer, so that every way in shows the same text.
+//
+// All text that comes from a requester, an agent or a target goes through
+// [Plain], and nothing is cut short.
+package artifact
+
+import (
+	"fmt"
+	"strings"
+
+	"writ"
+	"writ/gate/internal/model"
+)
+
+// Review is what an approver is shown.
+type Review struct {
+	Text           string
+	ShownDigest    writ.Digest // of Text
+	EnvelopeDigest writ.Digest
+	Phrase         string // to be typed; "" if none is asked for
+}
+
+// NewReview renders a change that was decided on.
+func NewReview(c *model.Change) (Review, error) {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	e := c.Envelope
+	line("%s asks for %s in %s.", Plain(model.User(c.RequestedBy)), count(len(c.Steps), "step"), environment(c.Environment))
+	if e.RollbackOf != "" {
+		line("It undoes %s.", e.RollbackOf)
+	}
+	line("")
+	line("WHAT WILL CHANGE")
+	for i := range c.Steps {
+		writeStep(line, c, i)
+	}
+	line("")
+	line("HOW RISKY IT IS   %s, risk %s (%d of 100)", c.Assessment.Class, c.Assessment.Level, c.Assessment.Score)
+	for _, reason := range c.Assessment.Reasons {
+		line("  - %s", Plain(reason))
+	}
+	line("")
+	line("HOW TO GET BACK")
+	for i := range c.Steps {
+		writeWayBack(line, &c.Steps[i])
+	}
+	if e.OnFailure == writ.Rollback {
+		line("  If a step fails, the executor undoes the finished steps by itself, in reverse order.")
+	} else if len(c.Steps) > 1 {
+		line("  If a step fails, the rest is not started and what is done stays, locked, until its rollback is approved.")
+	}
+	writeWords(line, c)
+	line("")
+	line("DECIDE BEFORE     %s", c.WaitUntil)
+	line("AN APPROVAL LASTS %s and is good for one use; %s needed, %d given", c.Decision.Valid, count(int(c.Decision.Count), "approval"), len(c.Approvals))
+	if c.Decision.Phrase != "" {
+		line("TO APPROVE, TYPE  %s", Plain(c.Decision.Phrase))
+	}
+	line("CHANGE            %s", c.ID)
+	line("DIGEST            %s", c.Digest)
+	return Review{
+		Text: b.String(), ShownDigest: writ.DigestBytes([]byte(b.String())), EnvelopeDigest: c.Digest, Phrase: c.Decision.Phrase,
+	}, nil
+}
+
+func writeStep(line func(string, ...any), c *model.Change, i int) {
+	s := &c.Steps[i]
+	line("  %s  %s on %s", s.ID, s.Action, Plain(s.Entity))
+	for _, pair := range pairs(s.Params) {
+		line("      %s", pair)
+	}
+	for _, pair := range pairs(s.Resolved) {
+		line("      %s (found by the executor)", pair)
+	}
+	for _, t := range s.Touches {
+		line("      also touches %s", Plain(t))
+	}
+	if i >= len(c.Observations) {
+		return
+	}
+	o := &c.Observations[i]
+	for _, f := range o.Fields {
+		line("      %s: %s → %s", Plain(f.Name), side(f.From, f.FromAbsent), side(f.To, f.ToAbsent))
+	}
+	if !o.Known && s.Class != writ.ReadOnly {
+		line("      What would change beyond that is UNKNOWN.")
+	}
+	if s.Class == writ.ReadOnly {
+		line("      It only reads.")
+	}
+}
+
+func writeWayBack(line func(string, ...any), s *writ.Step) {
+	switch {
+	case s.Class == writ.ReadOnly:
+		line("  %s  nothing to undo", s.ID)
+	case s.Rollback == nil:
+		line("  %s  THERE IS NO WAY BACK", s.ID)
+	default:
+		line("  %s  %s", s.ID, s.Rollback.Action)
+		for _, pair := range pairs(s.Rollback.Params) {
+			line("      %s", pair)
+		}
+	}
+}
+
+// writeWords shows what the requester wrote, attributed and apart.
+func writeWords(line func(string, ...any), c *model.Change) {
+	said := []struct {
+		what  string
+		words model.Prose
+	}{
+		{"requested action", c.Request.RequestedAction}, {"purpose", c.Request.Purpose},
+		{"rollback plan", c.Request.RollbackPlan}, {"change ticket", model.Prose(c.Request.ChangeTicket)},
+	}
+	first := true
+	for _, s := range said {
+		if s.words == "" {
+			continue
+		}
+		if first {
+			line("")
+			line("WHAT %s SAYS (its own words; nobody checked them)", strings.ToUpper(Plain(c.RequestedBy.Name)))
+			first = false
+		}
+		line("  %s", s.what)
+		for _, text := range boxed(string(s.words)) {
+			line("  %s", text)
+		}
+	}
+}
+
+// pairs returns the members of an object as "name = value", by name.
+func pairs(o writ.Object) []string {
+	var list []string
+	for _, name := range sortedNames(o) {
+		list = append(list, Plain(name)+" = "+value(o[name]))
+	}
+	return list
+}
+
+func value(v any) string {
+	if s, ok := v.(string); ok {
+		return quote(s)
+	}
+	b, err := writ.Canonical(v)
+	if err != nil {
+		return "(cannot be shown)"
+	}
+	return Plain(string(b))
+}
+
+func side(text string, absent bool) string {
+	if absent {
+		return "(absent)"
+	}
+	return quote(text)
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func environment(name string) string {
+	if name == "" {
+		return "no environment"
+	}
+	return "the environment " + Plain(name)
+}

@@ -1,0 +1,180 @@
+package pipeline
+
+import (
+	"context"
+
+	"writ"
+	"writ/fault"
+	"writ/gate/internal/link"
+	"writ/gate/internal/model"
+	"writ/gate/internal/store"
+)
+
+// Dispatched is a change whose writ was handed to the executor, or may have been.
+type Dispatched struct{ change *model.Change }
+
+// dispatch takes the locks, seals the writ and hands it over. The order is what
+// keeps it safe: validity is checked and the locks are taken in the transaction
+// that claims the change; the audit file holds that event before a byte leaves.
+func (p *Pipeline) dispatch(ctx context.Context, id string) (Dispatched, error) {
+	hello, err := p.Executor.Hello(ctx)
+	if err != nil {
+		return Dispatched{}, err // still approved; it can be executed while the approval is good
+	}
+	c, err := p.claim(ctx, id, hello.Executor)
+	if err != nil {
+		return Dispatched{}, err
+	}
+	if err := p.Audit.CatchUp(ctx); err != nil {
+		return Dispatched{}, p.abandon(ctx, id, err)
+	}
+	err = p.Executor.Execute(ctx, c.Writ)
+	switch {
+	case err == nil:
+	case fault.CodeOf(err) == fault.Unavailable && fault.ReasonOf(err) != link.NotSent:
+		// The writ may have arrived. Settling finds out; it is not sent again.
+		return Dispatched{c}, nil
+	default:
+		return Dispatched{}, p.abandon(ctx, id, err)
+	}
+	c, err = p.change(ctx, id, p.executing)
+	return Dispatched{c}, err
+}
+
+// executing moves a claimed change on: the executor admitted its writ.
+func (p *Pipeline) executing(tx store.Tx, c *model.Change, now writ.Time) error {
+	if c.State != model.Claimed {
+		return nil
+	}
+	c.State, c.UpdatedAt, c.StartedAt = model.Executing, now, now
+	if err := tx.Move(c, model.Claimed); err != nil {
+		return err
+	}
+	return tx.Append(p.event(c, model.ChangeExecuting, model.Writ, now))
+}
+
+// claim makes an approved change this run's, for good.
+func (p *Pipeline) claim(ctx context.Context, id, executor string) (*model.Change, error) {
+	return p.change(ctx, id, func(tx store.Tx, c *model.Change, now writ.Time) error {
+		if err := p.usable(tx, c, now); err != nil {
+			return err
+		}
+		c.RunID = p.Sys.NewID("run")
+		fences, err := p.takeLocks(tx, c, now)
+		if err != nil {
+			return err
+		}
+		c.Writ, err = writ.Seal(writ.KindWrit, &writ.Writ{
+			Format: writ.FormatWrit, Purpose: writ.Execute, Run: c.RunID, Executor: executor, Nonce: p.Sys.NewSecret(16),
+			Epoch: p.Epoch, IssuedAt: now, ExpiresAt: c.ValidUntil, Fences: fences,
+			Approvals: append([]writ.Approval{}, c.Approvals...), Envelope: *c.Envelope,
+		}, p.Key)
+		if err != nil {
+			return err
+		}
+		c.State, c.UpdatedAt = model.Claimed, now
+		if err := tx.Move(c, model.Approved); err != nil {
+			return err
+		}
+		e := p.event(c, model.ChangeClaimed, model.Writ, now)
+		e.Detail = writ.Object{"writ_digest": string(writ.DigestBytes(c.Writ))}
+		return tx.Append(e)
+	})
+}
+
+// usable checks at the moment of use what was checked at the moment of decision.
+func (p *Pipeline) usable(tx store.Tx, c *model.Change, now writ.Time) error {
+	if c.State != model.Approved {
+		return notExecutable(c)
+	}
+	for i := range c.Approvals {
+		if now.After(c.Approvals[i].ExpiresAt.Time) {
+			return p.expire(tx, c, now, "approval_expired")
+		}
+	}
+	if now.After(c.ValidUntil.Time) {
+		return p.expire(tx, c, now, "approval_expired")
+	}
+	if c.Decision.PolicyDigest != p.Policy.Digest() {
+		return p.expire(tx, c, now, "policy_changed")
+	}
+	for i := range c.Steps {
+		if a, ok := p.Catalog.Action(c.Steps[i].Action); !ok || a.Digest != c.Steps[i].ActionDigest {
+			return p.expire(tx, c, now, "action_changed")
+		}
+	}
+	return nil
+}
+
+// executable fails, in words a caller can act on, if a change cannot be carried out now.
+func (p *Pipeline) executable(ctx context.Context, who model.Caller, id string) error {
+	c, err := p.own(ctx, who, id)
+	if err != nil {
+		return err
+	}
+	if c.State != model.Approved {
+		return notExecutable(c)
+	}
+	return nil
+}
+
+func notExecutable(c *model.Change) error {
+	switch c.State {
+	case model.Proposed, model.Planned, model.AwaitingApproval:
+		return fault.New(fault.ApprovalMissing, "%s is %s: nothing is carried out before it is approved.", c.ID, c.State).Because("approval_missing")
+	case model.Denied:
+		return fault.New(fault.Denied, "%s was denied: %s", c.ID, c.Trouble.Text).Because(c.Trouble.Reason)
+	case model.Rejected:
+		return fault.New(fault.Denied, "%s was rejected by a human.", c.ID).Because("rejected")
+	case model.Expired:
+		return expired(c)
+	case model.Cancelled:
+		return fault.New(fault.Conflict, "%s was cancelled.", c.ID).Because("cancelled")
+	}
+	return fault.New(fault.Spent, "The approval of %s was used before; it is %s. An approval is good for one use.", c.ID, c.State).Because("spent")
+}
+
+// takeLocks takes every entity that the change writes to.
+func (p *Pipeline) takeLocks(tx store.Tx, c *model.Change, now writ.Time) ([]writ.Fence, error) {
+	fences := []writ.Fence{}
+	for _, entity := range c.Entities() {
+		lock, err := tx.TakeLock(model.Lock{
+			Entity: entity, Kind: model.LockKindOf(c.Assessment.Class), State: model.LockActive,
+			ChangeID: c.ID, RunID: c.RunID, TakenAt: now,
+		}, c.Request.RollbackOf)
+		if err != nil {
+			return nil, err
+		}
+		fences = append(fences, writ.Fence{Entity: entity, Number: lock.Fence})
+		if err := tx.Append(p.lockEvent(c, model.LockTaken, entity, now)); err != nil {
+			return nil, err
+		}
+	}
+	return fences, nil
+}
+
+func (p *Pipeline) lockEvent(c *model.Change, t model.EventType, entity string, now writ.Time) *model.Event {
+	e := p.event(c, t, model.Writ, now)
+	e.Entity = entity
+	return e
+}
+
+// abandon ends a claimed change of which it is certain that nothing was sent,
+// and returns why.
+func (p *Pipeline) abandon(ctx context.Context, id string, why error) error {
+	_, err := p.change(ctx, id, func(tx store.Tx, c *model.Change, now writ.Time) error {
+		c.Trouble = model.TroubleOf(why)
+		c.State, c.UpdatedAt, c.EndedAt = model.Failed, now, now
+		if err := tx.Move(c, model.Claimed); err != nil {
+			return err
+		}
+		if err := p.endLocks(tx, c, now); err != nil {
+			return err
+		}
+		return tx.Append(p.event(c, model.ChangeEnded, model.Writ, now))
+	})
+	if err != nil {
+		return err
+	}
+	return why
+}

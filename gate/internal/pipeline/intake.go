@@ -1,0 +1,175 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+
+	"writ"
+	"writ/catalog"
+	"writ/fault"
+	"writ/gate/internal/model"
+	"writ/gate/internal/store"
+)
+
+// The bounds of what a requester may write.
+const (
+	maxSentence  = 500  // bytes of requested_action
+	maxProse     = 4000 // bytes of purpose and of rollback_plan
+	maxClientKey = 200  // bytes
+)
+
+var (
+	stepIDForm = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
+	ticketForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._:/#-]{0,99}$`)
+	keyForm    = regexp.MustCompile(`^[\x21-\x7e]{1,200}$`)
+)
+
+// intake checks what a requester hands over and stores it as a proposed change.
+// A request that is not valid leaves nothing but an event.
+func (p *Pipeline) intake(ctx context.Context, who model.Caller, r model.Request, clientKey string) (*model.Change, error) {
+	if !who.Has(model.Requester) && !who.Has(model.Operator) {
+		return nil, fault.New(fault.Denied, "%s may not propose changes: the role requester is missing.", who.User())
+	}
+	if err := p.checkRequest(&r, clientKey); err != nil {
+		return nil, p.refuseRequest(ctx, who, err)
+	}
+	digest, err := writ.DigestOf(r)
+	if err != nil {
+		return nil, err
+	}
+	c := &model.Change{
+		ID: p.Sys.NewID("chg"), State: model.Proposed, RequestedBy: who.Principal, ClientKey: clientKey,
+		Request: r, RequestDigest: digest,
+	}
+	known := false
+	err = p.update(ctx, func(tx store.Tx, now writ.Time) error {
+		if clientKey != "" {
+			earlier, err := tx.ByClientKey(who.Name, clientKey)
+			if fault.CodeOf(err) != fault.NotFound {
+				if err == nil && earlier.RequestDigest != digest {
+					err = fault.New(fault.Conflict, "The idempotency key was used for another request, which became %s. Use a new key.", earlier.ID).Because("client_key_used")
+				}
+				c, known = earlier, true
+				return err
+			}
+		}
+		c.RequestedAt, c.UpdatedAt = now, now
+		if err := tx.Insert(c); err != nil {
+			return err
+		}
+		e := p.event(c, model.ChangeProposed, who.User(), now)
+		e.Detail = writ.Object{
+			"request_digest": string(digest), "change_ticket": r.ChangeTicket,
+			"requested_action": string(r.RequestedAction), "rollback_of": r.RollbackOf,
+		}
+		return tx.Append(e)
+	})
+	if err != nil || known {
+		return c, err
+	}
+	return c, nil
+}
+
+// checkRequest fills in what may be left out and reports what is wrong.
+func (p *Pipeline) checkRequest(r *model.Request, clientKey string) error {
+	if r.OnFailure == "" {
+		r.OnFailure = writ.Stop
+	}
+	switch {
+	case len(r.Steps) == 0 || len(r.Steps) > writ.MaxSteps:
+		return fault.New(fault.Invalid, "A request has 1 to %d steps, this one has %d.", writ.MaxSteps, len(r.Steps))
+	case r.OnFailure != writ.Stop && r.OnFailure != writ.Rollback:
+		return fault.New(fault.Invalid, "on_failure is %q; it must be stop or rollback.", r.OnFailure)
+	case r.DeclaredRisk != "" && !slices.Contains(writ.Levels(), r.DeclaredRisk):
+		return fault.New(fault.Invalid, "declared_risk is %q; it must be one of %v or be left out.", r.DeclaredRisk, writ.Levels())
+	case len(r.RequestedAction) > maxSentence, len(r.Purpose) > maxProse, len(r.RollbackPlan) > maxProse:
+		return fault.New(fault.Invalid, "requested_action may have %d bytes, purpose and rollback_plan %d each.", maxSentence, maxProse)
+	case r.ChangeTicket != "" && !ticketForm.MatchString(r.ChangeTicket):
+		return fault.New(fault.Invalid, "change_ticket has up to 100 letters, digits and . _ : / # - characters.")
+	case clientKey != "" && r.RollbackOf == "" && !keyForm.MatchString(clientKey):
+		return fault.New(fault.Invalid, "The idempotency key has up to %d visible ASCII characters.", maxClientKey)
+	}
+	for i := range r.Steps {
+		if r.Steps[i].ID == "" {
+			r.Steps[i].ID = fmt.Sprintf("s%d", i+1)
+		}
+		if r.Steps[i].Params == nil {
+			r.Steps[i].Params = writ.Object{}
+		}
+	}
+	_, err := planSteps(p.Catalog, r)
+	return err
+}
+
+// refuseRequest records that a request was refused, and returns why.
+func (p *Pipeline) refuseRequest(ctx context.Context, who model.Caller, why error) error {
+	trouble := model.TroubleOf(why)
+	err := p.update(ctx, func(tx store.Tx, now writ.Time) error {
+		return tx.Append(&model.Event{
+			ID: p.Sys.NewID("evt"), Type: model.RequestRefused, Timestamp: now, User: who.User(),
+			Status: string(trouble.Code), Reason: trouble.Reason, Detail: writ.Object{},
+		})
+	})
+	if err != nil {
+		return err
+	}
+	return why
+}
+
+// planSteps puts the steps of a request into the order in which they run,
+// each with its action's typed params. It is pure.
+func planSteps(actions *catalog.Catalog, r *model.Request) ([]writ.Step, error) {
+	byID := map[string]*model.RequestStep{}
+	for i := range r.Steps {
+		s := &r.Steps[i]
+		if !stepIDForm.MatchString(s.ID) || byID[s.ID] != nil {
+			return nil, fault.New(fault.Invalid, "The step id %.40q is used twice or has not the form of a short lower-case word.", s.ID)
+		}
+		byID[s.ID] = s
+	}
+	ordered := make([]writ.Step, 0, len(r.Steps))
+	placed := map[string]bool{}
+	for len(ordered) < len(r.Steps) {
+		before := len(ordered)
+		for i := range r.Steps {
+			s := &r.Steps[i]
+			if placed[s.ID] || !all(s.Needs, placed) {
+				continue
+			}
+			step, err := planStep(actions, s)
+			if err != nil {
+				return nil, err
+			}
+			ordered, placed[s.ID] = append(ordered, step), true
+		}
+		if len(ordered) == before {
+			return nil, fault.New(fault.Invalid, "The steps need each other in a circle, or need a step that does not exist.").Because("needs_unmet")
+		}
+	}
+	return ordered, nil
+}
+
+func all(needs []string, placed map[string]bool) bool {
+	return !slices.ContainsFunc(needs, func(n string) bool { return !placed[n] })
+}
+
+func planStep(actions *catalog.Catalog, s *model.RequestStep) (writ.Step, error) {
+	a, ok := actions.Action(s.Action)
+	if !ok {
+		return writ.Step{}, fault.New(fault.Invalid, "There is no action %.80q. \"writ actions\" lists them.", s.Action).Because("unknown_action")
+	}
+	params, err := a.Params(s.Params)
+	if err != nil {
+		return writ.Step{}, fault.Wrap(fault.Invalid, err, "Step %s: %s", s.ID, fault.TextOf(err)).Because("params_refused")
+	}
+	system := s.System
+	if system == "" {
+		system = a.System
+	}
+	return writ.Step{
+		ID: s.ID, Needs: append([]string{}, s.Needs...), Action: a.Name, ActionDigest: a.Digest, System: system,
+		Params: params, Resolved: writ.Object{}, Touches: []string{}, Class: a.Class, BackupRequired: a.Class != writ.ReadOnly,
+	}, nil
+}

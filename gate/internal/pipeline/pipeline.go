@@ -1,0 +1,144 @@
+// Package pipeline takes a request to its receipt.
+//
+//	intake → plan → preview → assess → decide → approve → dispatch → settle
+//
+// A stage is a file of its own name. Each takes the product of the one before,
+// so that none can be skipped, and ends in one durable transaction: the state
+// it moves the change to together with the event that says so. Between two
+// transactions nothing is remembered: after a crash, [Pipeline.Start] reads the
+// states and goes on from there.
+package pipeline
+
+import (
+	"context"
+	"crypto/ed25519"
+	"sync"
+	"time"
+
+	"writ"
+	"writ/catalog"
+	"writ/gate/internal/model"
+	"writ/gate/internal/policy"
+	"writ/gate/internal/store"
+	"writ/sys"
+)
+
+// Pipeline is the heart of the gate. Its methods are safe for concurrent use.
+type Pipeline struct {
+	Config
+	news  *news
+	stop  chan struct{}
+	tasks sync.WaitGroup
+}
+
+// Config is what a pipeline is made of.
+type Config struct {
+	Sys      sys.Sys
+	Store    store.Store
+	Audit    Audit
+	Executor Executor
+	Catalog  *catalog.Catalog
+	Policy   *policy.Policy
+	Key      ed25519.PrivateKey // signs writs
+	Epoch    int64
+	// FirstAnswer is how long Propose waits for the decision before it answers
+	// with a change that is still being planned.
+	FirstAnswer time.Duration
+}
+
+// Audit makes the audit file hold every event. While it cannot, nothing is executed.
+type Audit interface {
+	CatchUp(context.Context) error
+}
+
+// Executor is the way to the other process. What it returns is checked: the
+// observations and receipts are signed by the executor.
+type Executor interface {
+	Hello(context.Context) (writ.Hello, error)
+	// Observe sends an observe writ. Each observation is as sealed.
+	Observe(ctx context.Context, sealed []byte) ([]writ.Observation, error)
+	// Execute hands a writ over. Its error is fault.Unavailable with reason
+	// not_sent only if no byte of the writ left.
+	Execute(ctx context.Context, sealed []byte) error
+	// Receipts returns the receipts of a run after a sequence, waiting up to
+	// wait for one, and whether the run is finished. A run that the executor
+	// never admitted is fault.NotFound.
+	Receipts(ctx context.Context, run string, after int64, wait time.Duration) (receipts []model.Receipt, finished bool, err error)
+}
+
+// New returns a pipeline. Call Start before anything else.
+func New(c Config) *Pipeline { return &Pipeline{Config: c, news: newNews(), stop: make(chan struct{})} }
+
+// Propose takes a request in and plans it. It answers when the change is
+// decided, or after Config.FirstAnswer, whichever comes first; the planning
+// goes on. A clientKey makes it idempotent: the same requester gets the same
+// change for the same key.
+func (p *Pipeline) Propose(ctx context.Context, who model.Caller, r model.Request, clientKey string) (*model.Change, error) {
+	requested, err := p.intake(ctx, who, r, clientKey)
+	if err != nil {
+		return nil, err
+	}
+	if requested.State == model.Proposed {
+		p.background(func(ctx context.Context) { p.prepare(ctx, requested.ID) })
+	}
+	return p.wait(ctx, requested.ID, p.FirstAnswer, func(c *model.Change) bool {
+		return c.State != model.Proposed && c.State != model.Planned
+	})
+}
+
+// prepare takes a proposed change to its decision. It has no caller to answer:
+// whatever goes wrong ends the change with its reason.
+func (p *Pipeline) prepare(ctx context.Context, id string) {
+	planned, err := p.plan(ctx, id)
+	if err != nil {
+		p.giveUp(ctx, id, err)
+		return
+	}
+	previewed, err := p.preview(ctx, planned)
+	if err != nil {
+		p.giveUp(ctx, id, err)
+		return
+	}
+	assessed := p.assess(previewed)
+	decided, err := p.decide(ctx, assessed)
+	if err != nil {
+		p.giveUp(ctx, id, err)
+		return
+	}
+	if decided.State == model.Approved { // policy lets it run alone
+		p.perform(ctx, id)
+	}
+}
+
+// Approve records one person's approval of exactly what they were shown. When
+// enough people have approved, the change is carried out.
+func (p *Pipeline) Approve(ctx context.Context, who model.Caller, id string, a Agreement) (*model.Change, error) {
+	c, err := p.approve(ctx, who, id, a)
+	if err == nil && c.State == model.Approved {
+		p.background(func(ctx context.Context) { p.perform(ctx, id) })
+	}
+	return c, err
+}
+
+// Execute carries out an approved change that is not being carried out yet,
+// because a lock was held or the executor was away. It fails with
+// fault.ApprovalMissing, Expired or Spent where nothing may be carried out.
+func (p *Pipeline) Execute(ctx context.Context, who model.Caller, id string) (*model.Change, error) {
+	if err := p.executable(ctx, who, id); err != nil {
+		return nil, err
+	}
+	if _, err := p.dispatch(ctx, id); err != nil {
+		return nil, err
+	}
+	p.background(func(ctx context.Context) { p.settle(ctx, id) })
+	return p.Change(ctx, who, id)
+}
+
+// perform carries out an approved change and sees it to its end.
+func (p *Pipeline) perform(ctx context.Context, id string) {
+	if _, err := p.dispatch(ctx, id); err != nil {
+		p.Sys.Log.Warn("a change was not carried out", "change", id, "error", err)
+		return
+	}
+	p.settle(ctx, id)
+}

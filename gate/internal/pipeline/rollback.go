@@ -1,0 +1,70 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+
+	"writ"
+	"writ/fault"
+	"writ/gate/internal/model"
+)
+
+// Rollback proposes the change that undoes another. It is a change like any
+// other: planned, previewed, weighed, and approved before anything happens.
+func (p *Pipeline) Rollback(ctx context.Context, who model.Caller, id string) (*model.Change, error) {
+	c, err := p.own(ctx, who, id)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case !c.State.Ended():
+		return nil, fault.New(fault.Conflict, "%s is %s: it can be undone when it has ended.", c.ID, c.State).Because("not_ended")
+	case c.State == model.Unknown:
+		return nil, fault.New(fault.Conflict, "What became of %s is not known, so it cannot be undone before somebody finds out.", c.ID).Because("unknown_outcome")
+	case len(undo(c)) == 0:
+		return nil, fault.New(fault.Unsupported, "%s has nothing that could be undone: no step of it was applied, or none has a way back.", c.ID).Because("no_way_back")
+	}
+	return p.proposeRollback(ctx, who, c)
+}
+
+// proposeRollback proposes it once for each principal, however often it is
+// asked for while the proposal is open.
+func (p *Pipeline) proposeRollback(ctx context.Context, who model.Caller, c *model.Change) (*model.Change, error) {
+	r := model.Request{
+		Steps: undo(c), OnFailure: writ.Stop, ChangeTicket: c.Request.ChangeTicket, RollbackOf: c.ID,
+		RequestedAction: model.Prose("Undo " + c.ID),
+	}
+	tries, err := p.rollbacks(ctx, c.ID)
+	if err != nil {
+		return nil, err
+	}
+	for _, earlier := range tries {
+		if !earlier.State.Ended() {
+			return earlier, nil
+		}
+		if earlier.State == model.Done {
+			return nil, fault.New(fault.Spent, "%s was undone by %s.", c.ID, earlier.ID).Because("undone_before")
+		}
+	}
+	// The blanks keep this key apart from every key a requester can choose.
+	return p.Propose(ctx, who, r, fmt.Sprintf("rollback %s %d", c.ID, len(tries)))
+}
+
+// undo returns the calls that undo what a change did, last step first. Each
+// comes from the executor's receipt, which made it from the backup.
+func undo(c *model.Change) []model.RequestStep {
+	var steps []model.RequestStep
+	newest := c.Newest()
+	for i := len(newest) - 1; i >= 0; i-- {
+		r := newest[i]
+		if r.Rollback == nil || r.Outcome != writ.Done && r.Outcome != writ.Unverified {
+			continue
+		}
+		s := model.RequestStep{ID: "undo-" + r.Step, Action: r.Rollback.Action, System: r.Rollback.System, Params: r.Rollback.Params}
+		if n := len(steps); n > 0 {
+			s.Needs = []string{steps[n-1].ID}
+		}
+		steps = append(steps, s)
+	}
+	return steps
+}

@@ -1,0 +1,239 @@
+package pipeline
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"writ"
+	"writ/fault"
+	"writ/gate/internal/model"
+	"writ/gate/internal/store"
+)
+
+// How settling waits: for one answer of the executor, between two tries when it
+// is away, and past a writ's expiry until it is certain that it was never admitted.
+const (
+	receiptWait = 10 * time.Second
+	retryAfter  = 300 * time.Millisecond
+	clockMargin = 30 * time.Second
+)
+
+// settle collects the receipts of a dispatched change until its run is
+// finished, and ends it. It never sends a writ again.
+func (p *Pipeline) settle(ctx context.Context, id string) {
+	for ctx.Err() == nil {
+		ended, err := p.collect(ctx, id)
+		switch {
+		case ended:
+			p.afterwards(ctx, id)
+			return
+		case err != nil:
+			p.Sys.Log.Warn("waiting for receipts", "change", id, "error", err)
+			select {
+			case <-ctx.Done():
+			case <-time.After(retryAfter):
+			}
+		}
+	}
+}
+
+// collect asks the executor once and records what it answers.
+func (p *Pipeline) collect(ctx context.Context, id string) (ended bool, err error) {
+	c, err := p.load(ctx, id)
+	if err != nil || c.State.Ended() {
+		return c != nil && c.State.Ended(), err
+	}
+	after := int64(0)
+	if n := len(c.Receipts); n > 0 {
+		after = c.Receipts[n-1].Sequence
+	}
+	receipts, finished, err := p.Executor.Receipts(ctx, c.RunID, after, receiptWait)
+	if err != nil {
+		if fault.CodeOf(err) == fault.NotFound && p.Sys.Now().After(c.ValidUntil.Add(clockMargin)) {
+			lost := fault.New(fault.Unavailable, "The executor never got the writ, and it is too late to use it. Nothing was changed; propose it again.").Because("not_admitted")
+			_ = p.abandon(ctx, id, lost)
+			return true, nil
+		}
+		return false, err
+	}
+	for i := range receipts {
+		if err := fits(c, &receipts[i].Receipt); err != nil {
+			return false, err
+		}
+	}
+	c, err = p.change(ctx, id, func(tx store.Tx, c *model.Change, now writ.Time) error {
+		if err := p.executing(tx, c, now); err != nil {
+			return err
+		}
+		if err := p.record(tx, c, receipts, now); err != nil {
+			return err
+		}
+		if finished {
+			return p.end(tx, c, now)
+		}
+		return nil
+	})
+	return err == nil && c.State.Ended(), err
+}
+
+// fits checks that a receipt is about this change and a step of it.
+func fits(c *model.Change, r *writ.Receipt) error {
+	i := slices.IndexFunc(c.Steps, func(s writ.Step) bool { return s.ID == r.Step })
+	if i < 0 || r.ChangeID != c.ID || r.WritDigest != writ.DigestBytes(c.Writ) || r.Entity != c.Steps[i].Entity {
+		return fault.New(fault.Refused, "The executor sent a receipt that does not belong to %s.", c.ID).Because("other_change")
+	}
+	return nil
+}
+
+// record stores receipts, each with the event that tells it to auditors.
+func (p *Pipeline) record(tx store.Tx, c *model.Change, receipts []model.Receipt, now writ.Time) error {
+	if len(receipts) == 0 {
+		return nil
+	}
+	c.Receipts = append(c.Receipts, receipts...)
+	c.UpdatedAt = now
+	if err := tx.Amend(c); err != nil {
+		return err
+	}
+	for i := range receipts {
+		r := &receipts[i].Receipt
+		e := p.event(c, model.StepEnded, model.Writ, now)
+		e.User = model.User(c.RequestedBy)
+		e.Step, e.TargetSystem, e.ActionType, e.Entity = r.Step, r.System, r.Action, r.Entity
+		e.InputHash, e.BackupReference, e.BackupStatus = r.InputHash, r.BackupReference, r.BackupStatus
+		e.VerificationResult, e.RollbackReference = verification(r), r.RollbackReference
+		e.DurationMS, e.Status, e.Reason = r.FinishedAt.Sub(r.StartedAt.Time).Milliseconds(), string(r.Outcome), r.Reason
+		if len(c.Approvals) > 0 {
+			e.ApprovalID = c.Approvals[0].ID
+		}
+		checks := []any{}
+		for _, check := range r.Checks {
+			checks = append(checks, writ.Object{"name": check.Name, "passed": check.Passed})
+		}
+		e.Detail = writ.Object{
+			"live_infrastructure_changed": r.Changed, "checks": checks, "writes_sent": int64(len(r.Sent)),
+			"receipt_digest": string(writ.DigestBytes(receipts[i].Sealed)), "executor": r.Executor,
+		}
+		if err := tx.Append(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func verification(r *writ.Receipt) string {
+	switch {
+	case len(r.Checks) == 0:
+		return ""
+	case slices.ContainsFunc(r.Checks, func(c writ.Check) bool { return !c.Passed }):
+		return "failed"
+	}
+	return "passed"
+}
+
+// end moves a change to the end that its receipts add up to, and frees or
+// orphans its locks in the same transaction.
+func (p *Pipeline) end(tx store.Tx, c *model.Change, now writ.Time) error {
+	outcomes := make([]writ.Outcome, 0, len(c.Steps))
+	for _, r := range c.Newest() {
+		outcomes = append(outcomes, r.Outcome)
+	}
+	if len(outcomes) < len(c.Steps) {
+		outcomes = append(outcomes, writ.Unknown) // a step without a receipt
+	}
+	end := model.StateOf(outcomes)
+	path := []model.State{model.Verifying, end}
+	if end == model.RolledBack || end == model.RollbackFailed {
+		path = []model.State{model.Verifying, model.RollingBack, end}
+	}
+	for _, next := range path {
+		from := c.State
+		c.State, c.UpdatedAt = next, now
+		if next == end {
+			c.EndedAt, c.Trouble = now, troubleOf(c)
+		}
+		if err := tx.Move(c, from); err != nil {
+			return err
+		}
+	}
+	if err := p.endLocks(tx, c, now); err != nil {
+		return err
+	}
+	return tx.Append(p.event(c, model.ChangeEnded, model.Writ, now))
+}
+
+// troubleOf tells the first thing that kept a run from being done.
+func troubleOf(c *model.Change) *model.Trouble {
+	if c.State == model.Done {
+		return nil
+	}
+	for _, r := range c.Receipts {
+		if r.Outcome != writ.Done && r.Outcome != writ.RolledBack {
+			return &model.Trouble{Code: c.Code(), Reason: r.Reason, Text: "Step " + r.Step + ": " + r.Detail}
+		}
+	}
+	return &model.Trouble{Code: c.Code(), Reason: "receipt_missing", Text: "The executor gave no receipt for a step."}
+}
+
+// endLocks frees the entities that are as they were or as approved, and
+// orphans the others: only a recovery releases those.
+func (p *Pipeline) endLocks(tx store.Tx, c *model.Change, now writ.Time) error {
+	orphaned := c.OrphanedEntities()
+	for _, entity := range c.Entities() {
+		state, event := model.LockReleased, model.LockFreed
+		if slices.Contains(orphaned, entity) {
+			state, event = model.LockOrphaned, model.LockLeft
+		}
+		if err := p.endLock(tx, c, entity, state, now); err != nil {
+			return err
+		}
+		if err := tx.Append(p.lockEvent(c, event, entity, now)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endLock ends one lock. A rollback that did not succeed gives the entity back
+// to the change that it was to undo, still orphaned.
+func (p *Pipeline) endLock(tx store.Tx, c *model.Change, entity string, state model.LockState, now writ.Time) error {
+	undone := c.Request.RollbackOf
+	if undone == "" || c.State == model.Done {
+		return tx.EndLock(entity, c.ID, state, now)
+	}
+	if err := tx.EndLock(entity, c.ID, model.LockOrphaned, now); err != nil {
+		return err
+	}
+	original, err := tx.Change(undone)
+	if err != nil {
+		return err
+	}
+	if state == model.LockOrphaned || !slices.Contains(original.OrphanedEntities(), entity) {
+		return tx.EndLock(entity, c.ID, state, now)
+	}
+	_, err = tx.TakeLock(model.Lock{
+		Entity: entity, Kind: model.LockWrite, State: model.LockActive, ChangeID: undone, RunID: original.RunID, TakenAt: now,
+	}, c.ID)
+	if err != nil {
+		return err
+	}
+	return tx.EndLock(entity, undone, model.LockOrphaned, now)
+}
+
+// afterwards does what follows the end of a change and may be done again after
+// a crash: the audit file catches up, and a change that was left half-way gets
+// the plan of its rollback, which needs an approval of its own.
+func (p *Pipeline) afterwards(ctx context.Context, id string) {
+	if err := p.Audit.CatchUp(ctx); err != nil {
+		p.Sys.Log.Error("the audit file did not catch up", "error", err)
+	}
+	c, err := p.load(ctx, id)
+	if err != nil || !c.Held() || c.State == model.Unknown || c.Request.RollbackOf != "" || len(undo(c)) == 0 {
+		return
+	}
+	who := model.Caller{Principal: c.RequestedBy, Roles: []model.Role{model.Requester}}
+	if _, err := p.proposeRollback(ctx, who, c); err != nil {
+		p.Sys.Log.Error("the rollback was not planned", "change", id, "error", err)
+	}
+}
