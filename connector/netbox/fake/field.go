@@ -179,7 +179,7 @@ func matches(o *object, attributes map[string]any) bool {
 		if n, ok := whole(v); name == "id" && ok && n == o.id {
 			continue
 		}
-		if have, ok := o.values[name]; !ok || have != v {
+		if have, ok := o.values[name].(string); !ok || any(have) != v {
 			return false
 		}
 	}

@@ -59,6 +59,8 @@ func prefixRows() []row {
 		{name: "tags that do not work", steps: []step{
 			post(`{"prefix":"198.51.100.0/24","tags":[{"slug":"x"}]}`, 400, `{"tags":[["Related object not found using the provided attributes: {'slug': 'x'}"]]}`),
 			post(`{"prefix":"198.51.100.0/24","tags":[1,"x"]}`, 400, `{"tags":[{},["Related objects must be referenced by numeric ID or by dictionary of attributes. Received an unrecognized value: x"]]}`),
+			post(`{"prefix":"198.51.100.0/24","tags":[{"object_types":[]}]}`, 400, `{"tags":[["*"]]}`),
+			post(`{"prefix":"198.51.100.0/24","tags":[{"id":1,"slug":"managed"},{}]}`, 400, `{"tags":[{},["Related object not found using the provided attributes: {}"]]}`),
 			post(`{"prefix":"198.51.100.0/24","tags":[77]}`, 400, `{"tags":[["Related object not found using the provided numeric ID: 77"]]}`),
 			post(`{"prefix":"198.51.100.0/24","tags":"managed"}`, 400, `{"tags":["Expected a list of items but got type \"str\"."]}`),
 			post(`{"prefix":"198.51.100.0/24","remove_tags":[1]}`, 400, `{"remove_tags":["*"]}`),
