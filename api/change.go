@@ -17,16 +17,16 @@ type Proposal struct {
 	Steps           []ProposedStep `json:"steps" minItems:"1" maxItems:"64"`
 	Environment     string         `json:"environment,omitempty" maxLength:"64" doc:"Must be that of every system; left out, it is theirs"`
 	OnFailure       writ.OnFailure `json:"on_failure,omitempty" enum:"stop,rollback" doc:"What happens to finished steps when a later one fails; stop, if left out"`
-	RequestedAction string         `json:"requested_action,omitempty" maxLength:"2000" doc:"What is asked for, in the requester's words"`
-	Purpose         string         `json:"purpose,omitempty" maxLength:"2000" doc:"Why, in the requester's words"`
-	RollbackPlan    string         `json:"rollback_plan,omitempty" maxLength:"2000" doc:"How to undo it, in the requester's words"`
-	ChangeTicket    string         `json:"change_ticket,omitempty" maxLength:"128"`
+	RequestedAction string         `json:"requested_action,omitempty" maxLength:"500" doc:"What is asked for, in the requester's words"`
+	Purpose         string         `json:"purpose,omitempty" maxLength:"4000" doc:"Why, in the requester's words"`
+	RollbackPlan    string         `json:"rollback_plan,omitempty" maxLength:"4000" doc:"How to undo it, in the requester's words"`
+	ChangeTicket    string         `json:"change_ticket,omitempty" maxLength:"100"`
 	DeclaredRisk    writ.Level     `json:"declared_risk,omitempty" enum:"low,medium,high" doc:"Can only make the assessment stricter"`
 }
 
 // ProposedStep is one call of an action.
 type ProposedStep struct {
-	ID           string      `json:"id,omitempty" maxLength:"64" doc:"Needed only if another step names it; left out, it is step1, step2, …"`
+	ID           string      `json:"id,omitempty" maxLength:"32" doc:"Needed only if another step names it; left out, it is s1, s2, …"`
 	ActionType   string      `json:"action_type" maxLength:"128"`
 	TargetSystem string      `json:"target_system,omitempty" maxLength:"64" doc:"Left out, the system named like the action's kind"`
 	Params       writ.Object `json:"params,omitempty"`

@@ -1,0 +1,94 @@
+package ops
+
+import (
+	"context"
+	"encoding/json"
+
+	"writ"
+	"writ/api"
+	"writ/catalog"
+	"writ/fault"
+	"writ/gate/internal/model"
+	"writ/gate/internal/store"
+)
+
+type none struct{}
+
+func policyGet(_ context.Context, g *Gate, _ model.Caller, _ *none) (api.Policy, error) {
+	p := g.Pipeline.Policy
+	return api.Policy{Digest: p.Digest(), Source: p.Source()}, nil
+}
+
+func actionList(_ context.Context, g *Gate, _ model.Caller, _ *none) (api.Actions, error) {
+	out := api.Actions{Actions: []api.Action{}}
+	for _, name := range g.Pipeline.Catalog.Names() {
+		if a, ok := g.Pipeline.Catalog.Action(name); ok {
+			out.Actions = append(out.Actions, actionOf(a))
+		}
+	}
+	return out, nil
+}
+
+type actionIn struct {
+	Name string `path:"name" maxLength:"128"`
+}
+
+func actionGet(_ context.Context, g *Gate, _ model.Caller, in *actionIn) (api.Action, error) {
+	a, ok := g.Pipeline.Catalog.Action(in.Name)
+	if !ok {
+		return api.Action{}, fault.New(fault.NotFound, "There is no such action. See which there are: writ actions")
+	}
+	out := actionOf(a)
+	schema, err := json.Marshal(a.Schema())
+	out.Params, out.Source = schema, string(a.Source())
+	return out, err
+}
+
+func actionOf(a *catalog.Action) api.Action {
+	return api.Action{
+		Name: a.Name, Summary: a.Summary, System: a.System, Class: a.Class,
+		Forbidden: a.Forbidden, Irreversible: a.Irreversible, Digest: a.Digest,
+	}
+}
+
+func systemList(ctx context.Context, g *Gate, _ model.Caller, _ *none) (api.Systems, error) {
+	hello, err := g.Pipeline.Executor.Hello(ctx)
+	return api.Systems{Systems: append([]writ.SystemInfo{}, hello.Systems...)}, err
+}
+
+type eventsIn struct {
+	Change string `query:"change" maxLength:"64" doc:"Only events of this change"`
+	After  int64  `query:"after" minimum:"0" doc:"Only events with a higher sequence"`
+	Limit  int64  `query:"limit" minimum:"1" maximum:"1000" doc:"At most so many; 1000, if left out"`
+}
+
+func eventList(ctx context.Context, g *Gate, who model.Caller, in *eventsIn) (api.Events, error) {
+	lines, err := g.Pipeline.Events(ctx, who, store.EventFilter{ChangeID: in.Change, After: in.After, Limit: int(in.Limit)})
+	if err != nil {
+		return api.Events{}, err
+	}
+	out := api.Events{Events: []json.RawMessage{}}
+	for _, l := range lines {
+		out.Events = append(out.Events, l.Bytes)
+	}
+	return out, nil
+}
+
+type locksIn struct {
+	Released bool `query:"released" doc:"Also locks that hold no more"`
+}
+
+func lockList(ctx context.Context, g *Gate, who model.Caller, in *locksIn) (api.Locks, error) {
+	locks, err := g.Pipeline.Locks(ctx, who, in.Released)
+	if err != nil {
+		return api.Locks{}, err
+	}
+	out := api.Locks{Locks: []api.Lock{}}
+	for _, l := range locks {
+		out.Locks = append(out.Locks, api.Lock{
+			Entity: l.Entity, Kind: string(l.Kind), State: string(l.State), Fence: l.Fence,
+			ChangeID: l.ChangeID, RunID: l.RunID, TakenAt: l.TakenAt, EndedAt: l.EndedAt,
+		})
+	}
+	return out, nil
+}

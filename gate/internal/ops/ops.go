@@ -1,0 +1,97 @@
+// Package ops is the one table of what can be asked of the gate: who may ask,
+// what is taken, what is answered, and whether an agent may be given it as a
+// tool. Every way in is rendered from it, and the check of roles is made here,
+// so that no way in can forget it.
+package ops
+
+import (
+	"context"
+	"reflect"
+	"slices"
+
+	"writ/api"
+	"writ/fault"
+	"writ/gate/internal/model"
+	"writ/gate/internal/pipeline"
+)
+
+// Gate is what operations act on.
+type Gate struct {
+	Pipeline *pipeline.Pipeline
+	Version  string
+}
+
+// Op is one operation.
+type Op struct {
+	api.Operation
+	// Roles is who may ask: any of them is enough; none means every principal.
+	// What a caller may see and do of a certain change is the pipeline's to say.
+	Roles []model.Role
+	// Tool says that an agent may be given the operation as a tool.
+	Tool bool
+	// In is a struct whose fields are tagged with where a way in finds them:
+	// path, query or header and the name there; the field Body is the body.
+	In, Out reflect.Type
+
+	do func(ctx context.Context, g *Gate, who model.Caller, in any) (any, error)
+}
+
+// Call asks for the operation. In is a pointer to a value of type Op.In; the
+// answer is a value of type Op.Out.
+func (o *Op) Call(ctx context.Context, g *Gate, who model.Caller, in any) (any, error) {
+	if len(o.Roles) > 0 && !slices.ContainsFunc(o.Roles, who.Has) {
+		return nil, fault.New(fault.Denied, "%s may not do this: it takes one of the roles %v.", who.User(), o.Roles).Because("role_missing")
+	}
+	return o.do(ctx, g, who, in)
+}
+
+// All is the table, in the order of api.Operations.
+func All() []Op {
+	table := map[string]Op{
+		api.PolicyGet:      tool(define(policyGet)),
+		api.ActionList:     tool(define(actionList)),
+		api.ActionGet:      tool(define(actionGet)),
+		api.SystemList:     tool(define(systemList)),
+		api.ChangePropose:  tool(define(changePropose, model.Requester)),
+		api.ChangeList:     tool(define(changeList)),
+		api.ChangeGet:      tool(define(changeGet)),
+		api.ChangeWait:     tool(define(changeWait)),
+		api.ChangeReview:   define(changeReview),
+		api.ChangeApprove:  define(changeApprove, model.Approver),
+		api.ChangeReject:   define(changeReject, model.Approver),
+		api.ChangeCancel:   tool(define(changeCancel, model.Requester, model.Operator)),
+		api.ChangeExecute:  tool(define(changeExecute, model.Requester, model.Operator)),
+		api.ChangeRollback: tool(define(changeRollback, model.Requester, model.Operator)),
+		api.ChangeArtifact: tool(define(changeArtifact)),
+		api.EventList:      define(eventList),
+		api.LockList:       define(lockList),
+		api.HealthGet:      define(healthGet),
+	}
+	var all []Op
+	for _, o := range api.Operations() {
+		op := table[o.Name]
+		op.Operation = o
+		all = append(all, op)
+	}
+	return all
+}
+
+func define[I, O any](do func(context.Context, *Gate, model.Caller, *I) (O, error), roles ...model.Role) Op {
+	return Op{
+		Roles: roles,
+		In:    reflect.TypeFor[I](),
+		Out:   reflect.TypeFor[O](),
+		do: func(ctx context.Context, g *Gate, who model.Caller, in any) (any, error) {
+			i, ok := in.(*I)
+			if !ok {
+				return nil, fault.New(fault.Internal, "An operation was called with the input of another.")
+			}
+			return do(ctx, g, who, i)
+		},
+	}
+}
+
+func tool(o Op) Op {
+	o.Tool = true
+	return o
+}

@@ -1,0 +1,194 @@
+// Package rest renders the table of operations as JSON over HTTP, with bearer
+// tokens and application/problem+json, and describes it as OpenAPI 3.1.
+//
+// It reads strictly: a body with a member that is unknown, spelt in another
+// case or given twice is refused, and so is a query that names one. It trusts
+// no browser: a Host that is not this machine or a configured name, and an
+// Origin that is not the gate's own, are refused before anything is read.
+package rest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"reflect"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"writ/api"
+	"writ/fault"
+	"writ/gate/internal/model"
+	"writ/gate/internal/ops"
+)
+
+// Config is what the handler is made of.
+type Config struct {
+	Gate  *ops.Gate
+	Who   Authenticator
+	Hosts []string // names that a Host header may hold besides loopback
+	Log   *slog.Logger
+}
+
+// Authenticator tells who a bearer token belongs to.
+type Authenticator interface {
+	Authenticate(token string) (model.Caller, error)
+}
+
+// PathOpenAPI is where the description of the API is.
+const PathOpenAPI = "/v1/openapi.json"
+
+// New returns the handler of the API.
+func New(c Config) (http.Handler, error) {
+	s := &server{Config: c}
+	mux := http.NewServeMux()
+	doc := newDescription(c.Gate.Version)
+	for _, op := range ops.All() {
+		in := doc.add(&op)
+		mux.Handle(op.Method+" "+op.Path, s.answer(func(r *http.Request, who model.Caller) (any, error) {
+			input, err := in.read(r)
+			if err != nil {
+				return nil, err
+			}
+			return op.Call(r.Context(), c.Gate, who, input)
+		}))
+	}
+	described, err := json.Marshal(doc.api)
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, err, "The API cannot be described.")
+	}
+	mux.Handle("GET "+PathOpenAPI, s.answer(func(*http.Request, model.Caller) (any, error) {
+		return json.RawMessage(described), nil
+	}))
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		s.problem(w, r, fault.New(fault.NotFound, "There is nothing here that takes this method. See which operations there are: GET %s", PathOpenAPI))
+	})
+	return s.guard(mux), nil
+}
+
+type server struct{ Config }
+
+// guard stands before every route.
+func (s *server) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			if p := recover(); p != nil {
+				s.Log.Error("a call panicked", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+				s.problem(w, r, fault.New(fault.Internal, "Something went wrong inside writ. The log of the gate has the cause."))
+			}
+		}()
+		h := w.Header()
+		h.Set("Cache-Control", "no-store")
+		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("X-Content-Type-Options", "nosniff")
+		if !s.ours(r.Host) {
+			s.problem(w, r, fault.New(fault.Denied, "The Host header names another machine. To allow the name, add it to hosts in gate.yaml.").Because("wrong_host"))
+			return
+		}
+		if origins, sent := r.Header["Origin"]; sent && !sameOrigin(origins, r.Host) {
+			s.problem(w, r, fault.New(fault.Denied, "The call comes from a page of another origin.").Because("wrong_origin"))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// ours reports whether a Host header names the gate: loopback, which a page
+// elsewhere can reach only under a name of its own, or a configured name.
+func (s *server) ours(host string) bool {
+	name := strings.ToLower(host)
+	if h, _, err := net.SplitHostPort(name); err == nil {
+		name = h
+	} else {
+		name = strings.TrimSuffix(strings.TrimPrefix(name, "["), "]")
+	}
+	ip := net.ParseIP(name)
+	return name == "localhost" || ip != nil && ip.IsLoopback() || slices.Contains(s.Hosts, name)
+}
+
+func sameOrigin(origins []string, host string) bool {
+	return len(origins) == 1 && (origins[0] == "http://"+host || origins[0] == "https://"+host)
+}
+
+// answer makes a handler of what answers one caller.
+func (s *server) answer(f func(*http.Request, model.Caller) (any, error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		who, err := s.caller(r)
+		if err != nil {
+			s.problem(w, r, err)
+			return
+		}
+		out, err := f(r, who)
+		if err != nil {
+			s.problem(w, r, err)
+			return
+		}
+		s.send(w, r, http.StatusOK, "application/json", out)
+	})
+}
+
+// caller tells who calls.
+func (s *server) caller(r *http.Request) (model.Caller, error) {
+	given := r.Header.Values("Authorization")
+	if len(given) != 1 {
+		return model.Caller{}, fault.New(fault.Unauthenticated, "The call needs one bearer token in the header Authorization.").Because("no_token")
+	}
+	scheme, token, _ := strings.Cut(given[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return model.Caller{}, fault.New(fault.Unauthenticated, "The header Authorization must hold a bearer token.").Because("no_token")
+	}
+	who, err := s.Who.Authenticate(token)
+	if err != nil && fault.CodeOf(err) != fault.Unauthenticated {
+		// Why nobody is let in is not for somebody who was not let in.
+		err = fault.Wrap(fault.Unavailable, err, "Nobody can be let in at the moment. The log of the gate has the cause.")
+	}
+	return who, err
+}
+
+// problem answers with an error.
+func (s *server) problem(w http.ResponseWriter, r *http.Request, err error) {
+	if errors.Is(err, r.Context().Err()) {
+		return // nobody is there any more
+	}
+	row := fault.CodeOf(err).Row()
+	level := slog.LevelInfo
+	if row.HTTP >= http.StatusInternalServerError {
+		level = slog.LevelError
+	}
+	s.Log.Log(r.Context(), level, "a call was not answered as asked", "method", r.Method, "path", r.URL.Path,
+		"code", row.Code, "reason", fault.ReasonOf(err), "error", fault.TextOf(err), "cause", cause(err))
+	if row.Code == fault.Unauthenticated {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="writ"`)
+	}
+	s.send(w, r, row.HTTP, "application/problem+json", api.Problem{
+		Type: "urn:writ:problem:" + string(row.Code), Title: row.Title, Status: row.HTTP,
+		Code: row.Code, Reason: fault.ReasonOf(err), Detail: fault.TextOf(err),
+	})
+}
+
+// cause is what the log shows beyond the sentence for people.
+func cause(err error) string {
+	var e *fault.Error
+	if !errors.As(err, &e) {
+		return fmt.Sprint(err)
+	}
+	if e.Cause == nil {
+		return ""
+	}
+	return e.Cause.Error()
+}
+
+func (s *server) send(w http.ResponseWriter, r *http.Request, status int, kind string, body any) {
+	w.Header().Set("Content-Type", kind)
+	w.WriteHeader(status)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false) // an event is shown in the bytes that the audit file has
+	if err := enc.Encode(body); err != nil {
+		s.Log.Warn("an answer was not sent to its end", "path", r.URL.Path, "type", reflect.TypeOf(body), "error", err)
+	}
+}
