@@ -22,7 +22,7 @@ import (
 // The files of the gate's directory that have no setting.
 const (
 	File           = "gate.yaml"
-	KeyFile        = "gate.key"        // the key that signs writs, PKCS #8 in PEM
+	KeyFile        = "gate.key"        // the key that signs writs, base64 of its seed
 	PrincipalsFile = "principals.yaml" // who may call
 	StoreFile      = "gate.db"
 )

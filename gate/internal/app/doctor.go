@@ -1,0 +1,104 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"writ/api"
+	"writ/fault"
+	"writ/gate/internal/auth"
+	"writ/gate/internal/config"
+	"writ/gate/internal/policy"
+	"writ/ledger"
+)
+
+func (p *program) doctorCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Look at the gate's directory and say what is wrong and what mends it",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			checks := p.doctor()
+			if asJSON {
+				return p.print(checks)
+			}
+			var bad error
+			for _, c := range checks {
+				word := "ok  "
+				if !c.OK {
+					word, bad = "FAIL", fault.New(fault.Unavailable, "The gate's directory is not as it should be.")
+				}
+				fmt.Fprintf(p.stdout, "%s  %-14s %s\n", word, c.Name, c.Text)
+			}
+			return bad
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// doctor looks at the directory, whether a gate runs in it or not.
+func (p *program) doctor() []api.HealthCheck {
+	var checks []api.HealthCheck
+	check := func(name, good string, err error) bool {
+		c := api.HealthCheck{Name: "gate " + name, OK: err == nil, Text: good}
+		if err != nil {
+			c.Text = fault.TextOf(err)
+			_, c.Fix, _ = strings.Cut(c.Text, "Run: ")
+		}
+		checks = append(checks, c)
+		return err == nil
+	}
+	dir, err := filepath.Abs(p.dir)
+	if err == nil {
+		err = checkDir(dir)
+	}
+	if !check("directory", dir+" is its owner's alone", err) {
+		return checks
+	}
+	_, err = readKey(filepath.Join(dir, config.KeyFile))
+	check("key", "the key that signs writs can be read", err)
+	people := filepath.Join(dir, config.PrincipalsFile)
+	if err = checkFile(people); err == nil {
+		_, err = auth.Open(people)
+	}
+	check("principals", "who may call is known", err)
+	if err = checkFile(filepath.Join(dir, config.File)); err != nil {
+		check("config", "", err)
+		return checks
+	}
+	c, err := config.Load(dir)
+	if !check("config", "gate.yaml is valid", err) {
+		return checks
+	}
+	if err = checkFile(c.Policy); err == nil {
+		_, err = policy.Load(c.Policy)
+	}
+	check("policy", "the policy is valid and keeps its examples", err)
+	_, err = loadCatalog(c.Catalog)
+	check("catalog", "the actions are valid and keep their examples", err)
+	text, err := verifyAudit(c.Audit)
+	check("audit", text, err)
+	return checks
+}
+
+// verifyAudit reads the audit file as a stranger would.
+func verifyAudit(path string) (string, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "there is no event yet", nil
+	}
+	if err != nil {
+		return "", fault.Wrap(fault.Unavailable, err, "The audit file %s cannot be read.", path)
+	}
+	defer f.Close()
+	report, err := ledger.Verify(f)
+	return report.String(), err
+}

@@ -1,0 +1,77 @@
+package app
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"writ/fault"
+)
+
+// checkFile reports whether a file is ours alone, with the command that mends it.
+func checkFile(path string) error {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fault.Wrap(fault.NotFound, err, "There is no %s. Run: writ init", path)
+	case err != nil:
+		return fault.Wrap(fault.Unavailable, err, "%s cannot be looked at. Run this as the owner of its directory.", path)
+	case !info.Mode().IsRegular():
+		return fault.New(fault.Refused, "%s must be a file, not a link or anything else.", path).Because("not_a_file")
+	}
+	return checkOwner(path, info, 0o600)
+}
+
+// checkDir reports whether a directory is ours alone.
+func checkDir(path string) error {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fault.Wrap(fault.NotFound, err, "There is no directory %s. Run: writ init", path)
+	case err != nil:
+		return fault.Wrap(fault.Unavailable, err, "%s cannot be looked at. Run this as its owner.", path)
+	case !info.IsDir():
+		return fault.New(fault.Refused, "%s must be a directory, not a link or a file.", path).Because("not_a_directory")
+	}
+	return checkOwner(path, info, 0o700)
+}
+
+func checkOwner(path string, info fs.FileInfo, want fs.FileMode) error {
+	if info.Mode().Perm()&0o077 != 0 {
+		return fault.New(fault.Refused, "Others may use %s. Run: chmod %o %s", path, want, path).Because("mode")
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); !ok || int(st.Uid) != os.Geteuid() {
+		return fault.New(fault.Refused, "%s belongs to another user. Run: chown %d %s", path, os.Geteuid(), path).Because("owner")
+	}
+	return nil
+}
+
+// create writes a new file of mode 0600; one that exists is left as it is.
+func create(path string, content []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return fault.Wrap(fault.Conflict, err, "There is already a file %s. Nothing was overwritten.", path)
+	}
+	if err == nil {
+		_, err = f.Write(content)
+		err = errors.Join(err, f.Sync(), f.Close())
+	}
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, err, "%s cannot be written. Check the owner of the directory and the space on the disk.", path)
+	}
+	return nil
+}
+
+// makeDir makes a directory that is ours alone, or checks the one there is.
+func makeDir(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err == nil {
+		err = os.MkdirAll(path, 0o700)
+	}
+	if err != nil {
+		return "", fault.Wrap(fault.Unavailable, err, "The directory %s cannot be made.", path)
+	}
+	return path, checkDir(path)
+}

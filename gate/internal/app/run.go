@@ -1,0 +1,166 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"writ"
+	"writ/api"
+	"writ/catalog"
+	"writ/fault"
+	"writ/gate/internal/audit"
+	"writ/gate/internal/auth"
+	"writ/gate/internal/config"
+	"writ/gate/internal/link"
+	"writ/gate/internal/ops"
+	"writ/gate/internal/pipeline"
+	"writ/gate/internal/policy"
+	"writ/gate/internal/rest"
+	"writ/gate/internal/store/sqlite"
+	"writ/ledger"
+)
+
+// grace is how long calls that are being answered may take when the gate stops.
+const grace = 5 * time.Second
+
+func (p *program) runCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "run",
+		Short: "Answer until told to stop",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			syscall.Umask(0o077)
+			// A core file would hold the key that signs writs.
+			if err := syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}); err != nil {
+				return fault.Wrap(fault.Internal, err, "Core files cannot be switched off.")
+			}
+			return p.run(cmd.Context())
+		},
+	}
+}
+
+func (p *program) run(ctx context.Context) (err error) {
+	c, err := p.load()
+	if err != nil {
+		return err
+	}
+	// The audit file is locked by the one gate that writes it, so it is first.
+	file, err := ledger.Open(c.Audit)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	memory, err := sqlite.Open(ctx, c.Path(config.StoreFile))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, memory.Close()) }()
+
+	pipe := pipeline.New(pipeline.Config{
+		Sys: p.sys, Store: memory, Audit: audit.New(memory, file), Executor: link.New(c.Executor.Socket, writ.NewKeyring(c.executorKey)),
+		Catalog: c.actions, Policy: c.rules, Key: c.key, Epoch: c.Epoch, FirstAnswer: c.FirstAnswer,
+	})
+	handler, err := rest.New(rest.Config{Gate: &ops.Gate{Pipeline: pipe, Version: api.Version}, Who: c.principals, Hosts: c.Hosts, Log: p.sys.Log})
+	if err != nil {
+		return err
+	}
+	listeners, err := listen(c.Listen)
+	if err != nil {
+		return err
+	}
+	if err := pipe.Start(ctx); err != nil {
+		return err
+	}
+	defer pipe.Stop()
+	for _, l := range listeners {
+		p.sys.Log.Info("the gate answers", "at", l.Addr().String(), "policy", c.rules.Name())
+	}
+	return rest.Serve(ctx, handler, p.sys.Log, grace, listeners...)
+}
+
+// loaded is all that the gate reads before it starts.
+type loaded struct {
+	*config.Config
+	key         []byte
+	executorKey []byte
+	actions     *catalog.Catalog
+	rules       *policy.Policy
+	principals  *auth.Principals
+}
+
+// load reads and checks the gate's directory.
+func (p *program) load() (*loaded, error) {
+	if err := checkDir(p.dir); err != nil {
+		return nil, err
+	}
+	c, err := config.Load(p.dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range []string{c.Path(config.File), c.Policy, c.Path(config.PrincipalsFile)} {
+		if err := checkFile(path); err != nil {
+			return nil, err
+		}
+	}
+	l := &loaded{Config: c}
+	if l.key, err = readKey(c.Path(config.KeyFile)); err != nil {
+		return nil, err
+	}
+	if l.executorKey, err = c.ExecutorKey(); err != nil {
+		return nil, err
+	}
+	if l.rules, err = policy.Load(c.Policy); err != nil {
+		return nil, err
+	}
+	if l.principals, err = auth.Open(c.Path(config.PrincipalsFile)); err != nil {
+		return nil, err
+	}
+	l.actions, err = loadCatalog(c.Catalog)
+	return l, err
+}
+
+func loadCatalog(dir string) (*catalog.Catalog, error) {
+	files := catalog.Builtin()
+	if dir != "" {
+		files = os.DirFS(dir)
+	}
+	c, err := catalog.Load(files)
+	if err != nil {
+		return nil, fault.Wrap(fault.Invalid, err, "The catalog cannot be used. See all that is wrong with it: writ catalog check %s\n%s", dir, err)
+	}
+	return c, nil
+}
+
+// listen opens the places where the gate answers.
+func listen(where config.Listen) ([]net.Listener, error) {
+	var all []net.Listener
+	if where.Socket != "" {
+		// What lies there is left over: another gate would hold the audit file.
+		if info, err := os.Lstat(where.Socket); err == nil && info.Mode().Type() == fs.ModeSocket {
+			_ = os.Remove(where.Socket)
+		}
+		l, err := net.Listen("unix", where.Socket)
+		if err != nil {
+			return nil, fault.Wrap(fault.Unavailable, err, "The gate cannot listen on %s. Is there a directory for it, and is no other file in its place?", where.Socket)
+		}
+		all = append(all, l)
+		if err := os.Chmod(where.Socket, 0o600); err != nil {
+			return nil, fault.Wrap(fault.Unavailable, err, "The socket %s cannot be made private.", where.Socket)
+		}
+	}
+	if where.TCP != "" {
+		l, err := net.Listen("tcp", where.TCP)
+		if err != nil {
+			return nil, fault.Wrap(fault.Unavailable, err, "The gate cannot listen on %s. Is something else there?", where.TCP)
+		}
+		all = append(all, l)
+	}
+	return all, nil
+}

@@ -1,0 +1,138 @@
+package app
+
+import (
+	"crypto/ed25519"
+	"encoding/base64"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"writ"
+	"writ/fault"
+	"writ/gate/internal/auth"
+	"writ/gate/internal/config"
+	"writ/gate/internal/model"
+	"writ/policies"
+)
+
+// keyInfo is the public half of the key that signs writs.
+type keyInfo struct {
+	PublicKey string `json:"public_key"`
+	KeyID     string `json:"key_id"`
+}
+
+func (p *program) keyCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "key",
+		Short: "Print the public key that executors must trust, made if there is none",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			dir, err := makeDir(p.dir)
+			if err != nil {
+				return err
+			}
+			path := filepath.Join(dir, config.KeyFile)
+			key, err := readKey(path)
+			if errors.Is(err, fs.ErrNotExist) {
+				key, err = p.newKey(path)
+			}
+			if err != nil {
+				return err
+			}
+			public, ok := key.Public().(ed25519.PublicKey)
+			if !ok {
+				return fault.New(fault.Internal, "The key has no public half.")
+			}
+			return p.print(keyInfo{base64.StdEncoding.EncodeToString(public), writ.KeyID(public)})
+		},
+	}
+}
+
+func (p *program) newKey(path string) (ed25519.PrivateKey, error) {
+	_, key, err := ed25519.GenerateKey(p.sys.Rand)
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, err, "The key could not be made.")
+	}
+	return key, create(path, []byte(base64.StdEncoding.EncodeToString(key.Seed())+"\n"))
+}
+
+func readKey(path string) (ed25519.PrivateKey, error) {
+	if err := checkFile(path); err != nil {
+		return nil, err
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fault.Wrap(fault.Unavailable, err, "%s cannot be read.", path)
+	}
+	seed, err := base64.StdEncoding.Strict().DecodeString(strings.TrimSpace(string(data)))
+	if err != nil || len(seed) != ed25519.SeedSize {
+		return nil, fault.Wrap(fault.Invalid, err, "%s is not a key: it holds 32 bytes in base64.", path)
+	}
+	return ed25519.NewKeyFromSeed(seed), nil
+}
+
+func (p *program) initCommand() *cobra.Command {
+	var c config.Config
+	cmd := &cobra.Command{
+		Use:   "init",
+		Short: "Make the gate's directory: gate.yaml and a starting policy",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			dir, err := makeDir(p.dir)
+			if err != nil {
+				return err
+			}
+			if err := create(filepath.Join(dir, config.File), []byte(config.Example(c))); err != nil {
+				return err
+			}
+			if err := create(filepath.Join(dir, "policy.yaml"), policies.ApproveMost); err != nil {
+				return err
+			}
+			_, err = config.Load(dir)
+			return err
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.Listen.Socket, "socket", "gate.sock", "where the gate answers")
+	f.StringVar(&c.Executor.Name, "executor", "", "name of the executor")
+	f.StringVar(&c.Executor.Socket, "executor-socket", "", "where the executor answers")
+	f.StringVar(&c.Executor.Key, "executor-key", "", "public key of the executor")
+	f.StringVar(&c.Catalog, "catalog", "", "directory of the actions (the shipped ones, if left out)")
+	return cmd
+}
+
+func (p *program) addPrincipalCommand() *cobra.Command {
+	var kind string
+	var roles []string
+	cmd := &cobra.Command{
+		Use:   "add-principal NAME",
+		Short: "Add somebody who may call, and print the token, which is shown only now",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := checkDir(p.dir); err != nil {
+				return err
+			}
+			who := auth.Principal{Name: args[0], Kind: writ.PrincipalKind(kind)}
+			for _, r := range roles {
+				who.Roles = append(who.Roles, model.Role(r))
+			}
+			token, err := auth.Add(p.sys, filepath.Join(p.dir, config.PrincipalsFile), who)
+			if err != nil {
+				return err
+			}
+			return p.print(struct {
+				Name  string             `json:"name"`
+				Kind  writ.PrincipalKind `json:"kind"`
+				Roles []model.Role       `json:"roles"`
+				Token string             `json:"token"`
+			}{who.Name, who.Kind, who.Roles, token})
+		},
+	}
+	cmd.Flags().StringVar(&kind, "kind", string(writ.Human), "human or agent")
+	cmd.Flags().StringSliceVar(&roles, "role", nil, "requester, approver, operator, auditor or admin; may be given again")
+	return cmd
+}
