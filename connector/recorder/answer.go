@@ -56,6 +56,7 @@ func (a *answer) send(w http.ResponseWriter, q *http.Request) {
 		for name, values := range a.header {
 			w.Header()[name] = values
 		}
+		SetReason(w, a.reason) // if another Recorder stands before this one
 		w.WriteHeader(a.status)
 		w.Write(a.body.Bytes())
 		return

@@ -113,6 +113,16 @@ func TestRecorder_reasonPhrase(t *testing.T) {
 	}
 }
 
+func TestRecorder_reasonPhraseThroughTwo(t *testing.T) {
+	t.Parallel()
+	inner := newWorld(t)
+	w := &world{srv: httptest.NewServer(recorder.Wrap(inner.Recorder, nil))}
+	t.Cleanup(w.srv.Close)
+	if status, _, err := w.do(t.Context(), "GET", "/reason", ""); err != nil || status != "500 CT is locked  (disk)" {
+		t.Errorf("got %q, %v", status, err)
+	}
+}
+
 func TestRecorder_reasonPhraseIsLostOverHTTP2(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
