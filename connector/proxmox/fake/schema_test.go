@@ -15,10 +15,7 @@ import (
 // bounds, lengths and enumerations, and asks for the same privileges.
 func TestRoutes_agreeWithTheSchema(t *testing.T) {
 	t.Parallel()
-	vendor := LoadVendor(t)
-	if vendor == nil {
-		t.Skip("WRIT_SPECS names no directory with the vendors' schemas")
-	}
+	vendor := needVendor(t)
 	for _, r := range routes() {
 		t.Run(r.method+" "+r.template, func(t *testing.T) {
 			t.Parallel()

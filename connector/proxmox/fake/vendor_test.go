@@ -62,6 +62,16 @@ func LoadVendor(t *testing.T) *Vendor {
 	return v
 }
 
+// needVendor is LoadVendor for a test that is nothing without the schema.
+func needVendor(t *testing.T) *Vendor {
+	t.Helper()
+	v := LoadVendor(t)
+	if v == nil {
+		t.Skip("WRIT_SPECS names no directory with the vendors' schemas")
+	}
+	return v
+}
+
 // readVendor parses half a megabyte once for all tests, which only read it.
 var readVendor = sync.OnceValues(func() (*Vendor, error) {
 	raw, err := os.ReadFile(filepath.Join(os.Getenv("WRIT_SPECS"), "proxmox", "pve-api-9.1.3-cut.json"))
