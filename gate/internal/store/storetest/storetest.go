@@ -19,17 +19,26 @@ type Opener func(t *testing.T, dir string) store.Store
 
 // Run runs the suite.
 func Run(t *testing.T, open Opener) {
-	for name, test := range map[string]func(*testing.T, *kit){
-		"change round trip": changeRoundTrip,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			k := &kit{open: open, dir: t.TempDir()}
-			k.reopen(t)
-			test(t, k)
-		})
+	for _, group := range [][]test{changeTests(), eventTests(), lockTests(), updateTests()} {
+		for _, c := range group {
+			t.Run(c.name, func(t *testing.T) {
+				t.Parallel()
+				k := &kit{open: open, dir: t.TempDir()}
+				k.reopen(t)
+				c.run(t, k)
+			})
+		}
 	}
 }
+
+// test is one promise of a store.
+type test struct {
+	name string
+	run  func(*testing.T, *kit)
+}
+
+// crowd is how many callers race for one thing.
+const crowd = 64
 
 // kit is one store under test, with short ways to use it.
 type kit struct {
@@ -97,6 +106,33 @@ func (k *kit) insert(t *testing.T, set ...func(*model.Change)) *model.Change {
 	}
 	k.update(t, func(tx store.Tx) error { return tx.Insert(c) })
 	return c
+}
+
+// race runs f at the same time for each of a crowd and returns how many times
+// each code came back; "" is success.
+func (k *kit) race(f func(i int) error) map[fault.Code]int {
+	codes := make(chan fault.Code, crowd)
+	start := make(chan struct{})
+	for i := range crowd {
+		go func() {
+			<-start
+			codes <- fault.CodeOf(f(i))
+		}()
+	}
+	close(start)
+	counts := map[fault.Code]int{}
+	for range crowd {
+		counts[<-codes]++
+	}
+	return counts
+}
+
+// oneWins fails the test unless one of the crowd won and the others met it.
+func oneWins(t *testing.T, counts map[fault.Code]int) {
+	t.Helper()
+	if counts[""] != 1 || counts[fault.Conflict] != crowd-1 {
+		t.Errorf("the race ended %v, want one success and conflicts", counts)
+	}
 }
 
 // wantCode fails the test unless err has the code.

@@ -1,0 +1,159 @@
+package storetest
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"testing"
+
+	"writ"
+	"writ/fault"
+	"writ/gate/internal/model"
+	"writ/gate/internal/store"
+	"writ/ledger"
+)
+
+func eventTests() []test {
+	return []test{
+		{"an event is read as it was appended", eventRoundTrip},
+		{"events are linked without gaps, also under concurrency", eventChain},
+		{"events are selected and paged", events},
+		{"an event needs an id of its own", eventID},
+		{"what was exported only rises", exported},
+	}
+}
+
+// lines returns events.
+func (k *kit) lines(t *testing.T, f store.EventFilter) (all []store.Line) {
+	t.Helper()
+	k.view(t, func(r store.Reader) (err error) {
+		all, err = r.Events(f)
+		return err
+	})
+	return all
+}
+
+// verified returns how many events the store has, in order and linked.
+func (k *kit) verified(t *testing.T) int64 {
+	t.Helper()
+	var text []byte
+	for i, l := range k.lines(t, store.EventFilter{Limit: 1 << 20}) {
+		if l.Sequence != int64(i+1) {
+			t.Errorf("event %d has the sequence %d", i+1, l.Sequence)
+		}
+		text = append(append(text, l.Bytes...), '\n')
+	}
+	report, err := ledger.Verify(bytes.NewReader(text))
+	if err != nil {
+		t.Errorf("the events do not verify: %v", err)
+	}
+	return report.Events
+}
+
+func eventRoundTrip(t *testing.T, k *kit) {
+	want := k.event("chg_1")
+	want.Detail = writ.Object{"text": "<&>\u2028", "n": int64(3)}
+	k.update(t, func(tx store.Tx) error { return tx.Append(want) })
+	if want.Sequence != 1 {
+		t.Errorf("the first event has the sequence %d", want.Sequence)
+	}
+	k.reopen(t)
+	lines := k.lines(t, store.EventFilter{})
+	line, _, err := ledger.Link(ledger.Start, want)
+	if err != nil || len(lines) != 1 || lines[0].Sequence != 1 || !bytes.Equal(lines[0].Bytes, line) {
+		t.Errorf("the events are %+v, want %s (%v)", lines, line, err)
+	}
+}
+
+func eventChain(t *testing.T, k *kit) {
+	refuse := errors.New("refused")
+	counts := k.race(func(i int) error {
+		return k.Update(t.Context(), func(tx store.Tx) error {
+			for range 3 {
+				if err := tx.Append(k.event("")); err != nil {
+					return err
+				}
+			}
+			if i%4 == 0 {
+				return refuse
+			}
+			return nil
+		})
+	})
+	k.reopen(t)
+	k.update(t, func(tx store.Tx) error { return tx.Append(k.event("")) })
+	if got, want := k.verified(t), int64(counts[""]*3+1); got != want || counts[""] != crowd*3/4 {
+		t.Errorf("%d events after %v, want %d", got, counts, want)
+	}
+}
+
+func events(t *testing.T, k *kit) {
+	k.update(t, func(tx store.Tx) error {
+		for i := range 1100 {
+			if err := tx.Append(k.event([]string{"", "chg_a", "chg_b"}[i%3])); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for _, c := range []struct {
+		name   string
+		filter store.EventFilter
+		count  int
+		first  int64
+	}{
+		{"no filter", store.EventFilter{}, 1000, 1},
+		{"the next page", store.EventFilter{After: 1000}, 100, 1001},
+		{"after the last", store.EventFilter{After: 1100}, 0, 0},
+		{"a limit", store.EventFilter{After: 7, Limit: 2}, 2, 8},
+		{"a change", store.EventFilter{ChangeID: "chg_b"}, 366, 3},
+		{"a change, the next page", store.EventFilter{ChangeID: "chg_b", After: 3, Limit: 5}, 5, 6},
+		{"another change", store.EventFilter{ChangeID: "chg_c"}, 0, 0},
+	} {
+		lines := k.lines(t, c.filter)
+		var first int64
+		if len(lines) > 0 {
+			first = lines[0].Sequence
+		}
+		ordered := slices.IsSortedFunc(lines, func(a, b store.Line) int { return int(a.Sequence - b.Sequence) })
+		if len(lines) != c.count || first != c.first || !ordered {
+			t.Errorf("%s: %d events from %d, in order %t; want %d from %d", c.name, len(lines), first, ordered, c.count, c.first)
+		}
+	}
+}
+
+func eventID(t *testing.T, k *kit) {
+	e := k.event("")
+	k.update(t, func(tx store.Tx) error { return tx.Append(e) })
+	for _, id := range []string{e.ID, ""} {
+		again := &model.Event{ID: id}
+		err := k.Update(t.Context(), func(tx store.Tx) error { return tx.Append(again) })
+		wantCode(t, "append an event with the id "+id, err, fault.Internal)
+		if again.Sequence != 0 {
+			t.Errorf("an event that was refused got the sequence %d", again.Sequence)
+		}
+	}
+}
+
+func exported(t *testing.T, k *kit) {
+	k.update(t, func(tx store.Tx) error {
+		for range 5 {
+			if err := tx.Append(k.event("")); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for _, c := range []struct {
+		set, want int64
+		code      fault.Code
+	}{
+		{0, 0, ""}, {3, 3, ""}, {2, 3, ""}, {6, 3, fault.Internal}, {-1, 3, ""}, {5, 5, ""},
+	} {
+		wantCode(t, "set exported", k.SetExported(t.Context(), c.set), c.code)
+		k.reopen(t)
+		if got, err := k.Exported(t.Context()); err != nil || got != c.want {
+			t.Errorf("after %d, Exported() = %d, %v, want %d", c.set, got, err, c.want)
+		}
+	}
+}
