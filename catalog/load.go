@@ -105,6 +105,9 @@ type loader struct {
 	files    map[string]*file // by action name: where it stands
 	order    []*Action
 	problems Problems
+	// incomplete says that not every file gave an action, so that what seems
+	// to be missing may be there.
+	incomplete bool
 }
 
 // read returns the content of a file, at most a byte more than it may have.
@@ -128,6 +131,7 @@ func (l *loader) action(name string) error {
 	f := &file{name, &l.problems}
 	root := parse(f, data)
 	if root == nil {
+		l.incomplete = true
 		return nil
 	}
 	a, err := l.lang.readAction(root, data)
@@ -150,7 +154,9 @@ func (l *loader) link() {
 		for i := range a.rollbacks {
 			r := &a.rollbacks[i]
 			if r.target = l.c.actions[r.action]; r.target == nil {
-				r.at.fail("there is no action %q in this catalog", r.action)
+				if !l.incomplete {
+					r.at.fail("there is no action %q in this catalog", r.action)
+				}
 				continue
 			}
 			l.checkWayBack(a, r)
@@ -196,6 +202,9 @@ func (l *loader) settings(exists bool) error {
 		}
 	}
 	for _, a := range l.order {
+		if a.settings.compiled == nil {
+			continue // reported already
+		}
 		full, err := a.settings.accept(given[a.Name], "settings")
 		if err != nil {
 			at := places[a.Name]
@@ -238,7 +247,7 @@ func (l *loader) spread(o *object, given map[string]writ.Object, places map[stri
 				}
 			}
 			for _, name := range members.keys {
-				if !used[name] {
+				if !used[name] && !l.incomplete {
 					members.values[name].fail("no action of this catalog has the setting for %q", key)
 				}
 			}
