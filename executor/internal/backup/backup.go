@@ -254,14 +254,15 @@ func decode(content []byte) (Seen, error) {
 	}
 	seen := Seen{}
 	for name, s := range states {
-		s.Data = numbers(s.Data)
+		s.Data = Numbers(s.Data)
 		seen[name] = catalog.Seen(s)
 	}
 	return seen, nil
 }
 
-// numbers turns whole numbers into int64 and others into float64, as drivers do.
-func numbers(v any) any {
+// Numbers turns the json.Numbers in a value into int64, or float64 if they are
+// not whole, as drivers give them.
+func Numbers(v any) any {
 	switch v := v.(type) {
 	case json.Number:
 		if n, err := v.Int64(); err == nil {
@@ -274,11 +275,11 @@ func numbers(v any) any {
 		return f
 	case []any:
 		for i := range v {
-			v[i] = numbers(v[i])
+			v[i] = Numbers(v[i])
 		}
 	case map[string]any:
 		for k := range v {
-			v[k] = numbers(v[k])
+			v[k] = Numbers(v[k])
 		}
 	}
 	return v

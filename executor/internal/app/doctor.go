@@ -1,0 +1,120 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"writ/executor/internal/backup"
+	"writ/executor/internal/config"
+	"writ/executor/internal/datadir"
+	"writ/executor/internal/journal"
+	"writ/executor/internal/vault"
+	"writ/fault"
+	"writ/sys"
+)
+
+// finding is one check of doctor.
+type finding struct {
+	Name string `json:"name"`
+	OK   bool   `json:"ok"`
+	Text string `json:"text"`
+	Fix  string `json:"fix"` // the command that mends it; "" if none is known
+}
+
+func doctorCommand(dir *string) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check the data directory and the running executor; say what is wrong and what mends it",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			findings := examine(cmd.Context(), *dir)
+			healthy := true
+			for _, f := range findings {
+				healthy = healthy && f.OK
+			}
+			if asJSON {
+				if err := printJSON(cmd.OutOrStdout(), findings); err != nil {
+					return err
+				}
+			} else {
+				for _, f := range findings {
+					word := "ok  "
+					if !f.OK {
+						word = "FAIL"
+					}
+					fmt.Fprintf(cmd.OutOrStdout(), "%s  %-9s  %s\n", word, f.Name, f.Text)
+				}
+			}
+			if !healthy {
+				return &fault.Error{Code: fault.Internal} // exit status 1; what is wrong is said
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// examine runs the checks that can be run. What rests on something broken is left out.
+func examine(ctx context.Context, dir string) (findings []finding) {
+	add := func(name string, err error, good string) bool {
+		f := finding{Name: name, OK: err == nil, Text: good}
+		if err != nil {
+			f.Text = fault.TextOf(err)
+			_, f.Fix, _ = strings.Cut(f.Text, "Run: ")
+		}
+		findings = append(findings, f)
+		return err == nil
+	}
+	c, err := config.Load(dir)
+	if !add("config", err, "executor.yaml is valid, and nobody else can enter the directory") {
+		return findings
+	}
+	_, err = readKey(c)
+	add("key", err, "the key of the executor is there and private")
+	add("gate", missing(len(c.GateKeys), "No gate is trusted, so every writ is refused. Run: writ-executor set-gate-key KEY --dir "+c.Dir), "a gate is trusted")
+	add("approvers", missing(len(c.Approvers), "Nobody may approve, so nothing is written. Run: writ-executor add-approver NAME --dir "+c.Dir), "somebody may approve")
+	actions, err := loadCatalog(c)
+	if add("catalog", err, "") {
+		findings[len(findings)-1].Text = fmt.Sprintf("%d actions are loaded", len(actions.Names()))
+	}
+	add("vault", checkVault(c), "the vault opens with its key")
+	j, err := journal.Open(ctx, c.Path(config.JournalFile), sys.Real(nil))
+	if err == nil {
+		err = j.Close()
+	}
+	add("journal", err, "the journal is whole and private")
+	add("backups", backup.New(c.Path(c.Backups), c.Executor).Check(), "the directory for backups is private")
+	status, err := tell(ctx, c, "/status", nil)
+	if err == nil && status.Closed != "" {
+		err = fault.New(fault.Unavailable, "%s", status.Closed)
+	}
+	if err == nil && status.Locked {
+		err = fault.New(fault.Unavailable, "The vault is locked. Run: writ-executor vault unlock --dir %s", c.Dir)
+	}
+	add("running", err, "the executor is running and takes writs")
+	return findings
+}
+
+func missing(n int, text string) error {
+	if n > 0 {
+		return nil
+	}
+	return fault.New(fault.Invalid, "%s", text)
+}
+
+// checkVault opens the vault if that needs no passphrase.
+func checkVault(c *config.Config) error {
+	config := vaultConfig(c)
+	if !config.Passphrase {
+		return vault.New(config).Unlock("")
+	}
+	_, err1 := datadir.Read(config.File)
+	_, err2 := datadir.Read(config.KeyFile)
+	return errors.Join(err1, err2)
+}

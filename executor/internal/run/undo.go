@@ -1,0 +1,56 @@
+package run
+
+import (
+	"context"
+	"slices"
+
+	"writ"
+	"writ/executor/internal/admit"
+	"writ/fault"
+)
+
+// rollBack undoes, in reverse order, every step that was done and one that was
+// applied without verifying. The first that cannot be undone ends it: what was
+// done before it may be what it stands on.
+func (p *progress) rollBack(ctx context.Context) error {
+	for _, t := range slices.Backward(p.ended) {
+		if o := t.receipt.Outcome; o != writ.Done && o != writ.Unverified || !t.Action.Writes() {
+			continue
+		}
+		u, refused := p.reverse(t)
+		err := error(nil)
+		if refused != nil {
+			err = u.end(ctx, &stop{writ.NotExecuted, fault.ReasonOf(refused), fault.TextOf(refused)})
+		} else {
+			err = u.run(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		if u.receipt.Outcome != writ.RolledBack {
+			return nil
+		}
+	}
+	return nil
+}
+
+// reverse returns the task that undoes another. With an error it can only be ended.
+func (p *progress) reverse(t *task) (*task, error) {
+	step, err := p.admitted.Undo(t.Plan, t.way)
+	if err != nil {
+		step = admit.Step{Plan: t.Plan}
+	}
+	u := p.task(step, true)
+	u.receipt.Entity = t.Plan.Entity // the receipt is about the step that is undone
+	return u, err
+}
+
+// undone turns the outcome of a way back into the outcome of its step.
+func (t *task) undone() {
+	if r := &t.receipt; r.Outcome == writ.Done {
+		r.Outcome = writ.RolledBack
+	} else {
+		r.Detail = t.clean("It could not be undone (" + string(r.Outcome) + "). " + r.Detail)
+		r.Outcome = writ.RollbackFailed
+	}
+}
