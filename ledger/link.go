@@ -24,6 +24,8 @@
 package ledger
 
 import (
+	"encoding/json"
+
 	"writ"
 	"writ/fault"
 )
@@ -38,11 +40,11 @@ const Start writ.Digest = "sha256:0000000000000000000000000000000000000000000000
 // without the newline, and the digest of the new line. The event must encode as
 // a JSON object that has a sequence and neither a format nor a previous.
 func Link(previous writ.Digest, event any) ([]byte, writ.Digest, error) {
-	canonical, err := writ.Canonical(event)
+	text, err := json.Marshal(event)
 	if err != nil {
-		return nil, "", err
+		return nil, "", fault.Wrap(fault.Invalid, err, "The event cannot be written as JSON.")
 	}
-	parsed, err := writ.Parse(canonical)
+	parsed, err := writ.Parse(text)
 	if err != nil {
 		return nil, "", err
 	}

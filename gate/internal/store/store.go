@@ -58,8 +58,9 @@ type Tx interface {
 	// stores the line.
 	Append(*model.Event) error
 	// TakeLock takes an entity for a change and returns the lock with a new
-	// fence. It fails with fault.Conflict while another holds it, except that
-	// the change undoing the holder (heldBy) may take over its orphaned lock.
+	// fence. It fails with fault.Conflict while the entity is held, except that
+	// the orphaned lock of heldBy goes to the change that undoes it, and back
+	// from there to the change that was to be undone.
 	TakeLock(l model.Lock, heldBy string) (model.Lock, error)
 	// EndLock sets the state of the active or orphaned lock that a change holds
 	// on an entity; fault.NotFound if it holds none.

@@ -110,11 +110,10 @@ func (t *tx) Append(e *model.Event) error {
 }
 
 func (t *tx) TakeLock(l model.Lock, heldBy string) (model.Lock, error) {
-	// Only what undoes the holder may step in for it, and only once the
-	// holder's own run is over.
 	_, err := t.exec(`UPDATE locks SET state = 'released', ended_at = ?1
-		WHERE entity = ?2 AND state = 'orphaned' AND change_id = ?3
-		AND change_id = (SELECT rollback_of FROM changes WHERE id = ?4)`, timeText(l.TakenAt), l.Entity, heldBy, l.ChangeID)
+		WHERE entity = ?2 AND state = 'orphaned' AND change_id = ?3 AND EXISTS (
+			SELECT 1 FROM changes WHERE id = ?4 AND rollback_of = ?3 OR id = ?3 AND rollback_of = ?4)`,
+		timeText(l.TakenAt), l.Entity, heldBy, l.ChangeID)
 	if err != nil {
 		return model.Lock{}, err
 	}

@@ -46,6 +46,13 @@ func (w *writer) batch(fs ...func(*tx) error) []error {
 	return answers
 }
 
+func (w *writer) pragma(t *testing.T, text string) {
+	t.Helper()
+	if _, err := w.conn.ExecContext(t.Context(), "PRAGMA "+text); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func event(id string, size int) func(*tx) error {
 	return func(t *tx) error {
 		return t.Append(&model.Event{ID: id, User: strings.Repeat("x", size)})
@@ -72,13 +79,7 @@ func (w *writer) events(t *testing.T) (n int) {
 func TestCommit_fullDisk(t *testing.T) {
 	t.Parallel()
 	w := openParts(t)
-	pragma := func(text string) {
-		t.Helper()
-		if _, err := w.conn.ExecContext(t.Context(), text); err != nil {
-			t.Fatal(err)
-		}
-	}
-	pragma("PRAGMA max_page_count = 40")
+	w.pragma(t, "max_page_count = 40")
 	answers := w.batch(event("evt_1", 10), func(t *tx) error {
 		_ = event("evt_2", 500_000)(t)
 		return event("evt_3", 10)(t)
@@ -91,7 +92,7 @@ func TestCommit_fullDisk(t *testing.T) {
 	if n := w.events(t); n != 0 {
 		t.Errorf("%d events remained, want none", n)
 	}
-	pragma("PRAGMA max_page_count = 100000")
+	w.pragma(t, "max_page_count = 100000")
 	for i, err := range w.batch(event("evt_1", 10), event("evt_2", 500_000)) {
 		if err != nil {
 			t.Errorf("job %d after space was freed: %v", i, err)
@@ -152,6 +153,45 @@ func TestCommit_oneFailsAlone(t *testing.T) {
 	}
 	if n := w.events(t); n != 2 {
 		t.Errorf("there are %d events, want 2", n)
+	}
+}
+
+// What SQLite may not do now refuses the batch and says why; the next one goes
+// on. Another process that holds the file stands for every such reason.
+func TestCommit_lockedFile(t *testing.T) {
+	t.Parallel()
+	w := openParts(t)
+	w.pragma(t, "busy_timeout = 0")
+	var name, path string
+	if err := w.conn.QueryRowContext(t.Context(), "PRAGMA database_list").Scan(new(int), &name, &path); err != nil {
+		t.Fatal(err)
+	}
+	other, err := openWriter(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = other.close() }()
+	for _, c := range []struct {
+		do   string
+		want fault.Code
+	}{{"BEGIN IMMEDIATE", fault.Unavailable}, {"ROLLBACK", ""}} {
+		if _, err := other.exec(c.do); err != nil {
+			t.Fatal(err)
+		}
+		for i, err := range w.batch(event("evt_1"+c.do, 10), event("evt_2"+c.do, 10)) {
+			if fault.CodeOf(err) != c.want || err != nil && !strings.Contains(err.Error(), "Another process") {
+				t.Errorf("after the other's %s: job %d: %v, want %q", c.do, i, err, c.want)
+			}
+		}
+	}
+}
+
+func TestCommit_readOnly(t *testing.T) {
+	t.Parallel()
+	w := openParts(t)
+	w.pragma(t, "query_only = 1")
+	if err := w.batch(event("evt_1", 10))[0]; fault.CodeOf(err) != fault.Unavailable || !strings.Contains(err.Error(), "may not write") {
+		t.Errorf("got %v, want unavailable and the missing right", err)
 	}
 }
 

@@ -17,7 +17,7 @@ func lockTests() []test {
 		{"a lock is read as it was taken", lockRoundTrip},
 		{"a held entity is not taken", lockBlocks},
 		{"an entity is raced for", lockRace},
-		{"an orphaned lock goes only to what undoes its holder", lockTakeover},
+		{"an orphaned lock goes only to what undoes its holder, and back", lockTakeover},
 		{"a lock does not age", lockAge},
 		{"only the holder's lock ends, and once", lockEnds},
 		{"fences rise across release, failure and restart", fences},
@@ -154,6 +154,14 @@ func lockTakeover(t *testing.T, k *kit) {
 		t.Errorf("the locks are %+v, want the holder's released and the other active", all)
 	}
 	wantCode(t, "end a lock that was taken over", k.end(t, holder, model.LockReleased), fault.NotFound)
+	_, err = k.take(t, holder, undo.ID)
+	wantCode(t, "take a lock back while the other run goes on", err, fault.Conflict)
+	if err := k.end(t, undo, model.LockOrphaned); err != nil {
+		t.Fatal(err)
+	}
+	if l, err = k.take(t, holder, undo.ID); err != nil || l.Fence != 3 {
+		t.Errorf("take a lock back: fence %d, %v, want 3", l.Fence, err)
+	}
 }
 
 func lockAge(t *testing.T, k *kit) {
