@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode"
 
 	"writ"
 	"writ/catalog"
@@ -71,7 +72,7 @@ func checkPath(path string) error {
 		case slices.ContainsFunc(strings.FieldsFunc(plain, func(r rune) bool { return r == '/' || r == '\\' }),
 			func(part string) bool { return part == "." || part == ".." }):
 			return errors.New("the path has a dot segment")
-		case strings.ContainsFunc(plain, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		case strings.ContainsFunc(plain, unicode.IsControl):
 			return errors.New("the path has a control character")
 		}
 	}
@@ -100,6 +101,8 @@ func (t *target) request(ctx context.Context, c catalog.Call, writes bool) (*htt
 		return bad(nil, "A Host goes with an endpoint: the system itself gets credentials, and has one name.")
 	case strings.Trim(strings.ToLower(c.Host), "abcdefghijklmnopqrstuvwxyz0123456789.-_:[]") != "":
 		return bad(nil, "The Host of the call is not a host name.")
+	case strings.ContainsFunc(c.IfMatch, unicode.IsControl):
+		return bad(nil, "The If-Match of the call is not an entity tag.")
 	}
 	u, err := base.join(c.Path)
 	if err != nil {
@@ -122,7 +125,9 @@ func (t *target) request(ctx context.Context, c catalog.Call, writes bool) (*htt
 		return bad(err, "The call is not a valid request.")
 	}
 	q.GetBody = nil // nobody below can send it again
-	q.Host = c.Host
+	if c.Host != "" {
+		q.Host = c.Host
+	}
 	q.Header.Set("Accept", "application/json, */*;q=0.5")
 	q.Header.Set("Accept-Encoding", "identity")
 	q.Header.Set("User-Agent", "writ")
