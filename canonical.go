@@ -183,11 +183,20 @@ func appendValue(b []byte, v any, depth int) ([]byte, error) {
 }
 
 // sortedKeys sorts as RFC 8785 §3.2.3 does, by UTF-16 code units. That differs
-// from the order of bytes only where surrogates meet U+E000 to U+FFFF.
+// from the order of bytes only where surrogates meet U+E000 to U+FFFF, whose
+// first byte is 0xEE or more.
 func sortedKeys(o Object) []string {
 	keys := make([]string, 0, len(o))
+	high := false
 	for k := range o {
 		keys = append(keys, k)
+		for i := range len(k) {
+			high = high || k[i] >= 0xee
+		}
+	}
+	if !high {
+		slices.Sort(keys)
+		return keys
 	}
 	slices.SortFunc(keys, func(a, b string) int {
 		return slices.Compare(utf16.Encode([]rune(a)), utf16.Encode([]rune(b)))
