@@ -177,7 +177,11 @@ func (d *Door) claim(w *work) (release func(), err error) {
 	}
 	entities := w.written()
 	for _, e := range entities {
-		if run, taken := d.busy[e]; taken {
+		run, taken := d.busy[e]
+		if taken && run == w.writ.Run {
+			return nil, fault.New(fault.Spent, "This writ is being used already.").Because("spent")
+		}
+		if taken {
 			return nil, fault.New(fault.Conflict, "The run %s is writing to %s. Try again when it has ended.", run, e).Because("entity_busy")
 		}
 	}
