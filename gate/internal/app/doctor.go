@@ -35,7 +35,7 @@ func (p *program) doctorCommand() *cobra.Command {
 				if !c.OK {
 					word, bad = "FAIL", fault.New(fault.Unavailable, "The gate's directory is not as it should be.")
 				}
-				fmt.Fprintf(p.stdout, "%s  %-14s %s\n", word, c.Name, c.Text)
+				fmt.Fprintf(p.stdout, "%s  %-10s  %s\n", word, c.Name, c.Text)
 			}
 			return bad
 		},
@@ -48,7 +48,7 @@ func (p *program) doctorCommand() *cobra.Command {
 func (p *program) doctor() []api.HealthCheck {
 	var checks []api.HealthCheck
 	check := func(name, good string, err error) bool {
-		c := api.HealthCheck{Name: "gate " + name, OK: err == nil, Text: good}
+		c := api.HealthCheck{Name: name, OK: err == nil, Text: good}
 		if err != nil {
 			c.Text = fault.TextOf(err)
 			_, c.Fix, _ = strings.Cut(c.Text, "Run: ")

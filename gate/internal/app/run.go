@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net"
 	"os"
@@ -80,7 +81,7 @@ func (p *program) run(ctx context.Context) (err error) {
 	}
 	defer pipe.Stop()
 	for _, l := range listeners {
-		p.sys.Log.Info("the gate answers", "at", l.Addr().String(), "policy", c.rules.Name())
+		fmt.Fprintf(p.stdout, "writ-gate is ready on %s\n", l.Addr())
 	}
 	return rest.Serve(ctx, handler, p.sys.Log, grace, listeners...)
 }

@@ -36,11 +36,20 @@ type Op struct {
 	do func(ctx context.Context, g *Gate, who model.Caller, in any) (any, error)
 }
 
+// Allow fails with fault.Denied if who has no role that may ask. A way in asks
+// before it reads anything else; Call asks again.
+func (o *Op) Allow(who model.Caller) error {
+	if len(o.Roles) > 0 && !slices.ContainsFunc(o.Roles, who.Has) {
+		return fault.New(fault.Denied, "%s may not do this: it takes one of the roles %v.", who.User(), o.Roles).Because("role_missing")
+	}
+	return nil
+}
+
 // Call asks for the operation. In is a pointer to a value of type Op.In; the
 // answer is a value of type Op.Out.
 func (o *Op) Call(ctx context.Context, g *Gate, who model.Caller, in any) (any, error) {
-	if len(o.Roles) > 0 && !slices.ContainsFunc(o.Roles, who.Has) {
-		return nil, fault.New(fault.Denied, "%s may not do this: it takes one of the roles %v.", who.User(), o.Roles).Because("role_missing")
+	if err := o.Allow(who); err != nil {
+		return nil, err
 	}
 	return o.do(ctx, g, who, in)
 }

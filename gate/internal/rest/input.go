@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -115,10 +116,11 @@ func (in *input) readBody(r *http.Request, out reflect.Value) error {
 		schema = &huma.Schema{Type: huma.TypeObject, AdditionalProperties: false}
 		schema.PrecomputeMessages()
 	}
-	// Names are compared as they are spelt, so that none is left that
-	// encoding/json would fold into another.
 	var wrong problems
-	wrong.validate(in.registry, schema, "body", value)
+	wrong.spelling(in.registry, schema, "body", value)
+	if len(wrong) == 0 {
+		wrong.validate(in.registry, schema, "body", value)
+	}
 	if err := wrong.err(); err != nil || in.body == nil {
 		return err
 	}
@@ -137,7 +139,7 @@ const maxProblems = 20
 
 func (p *problems) add(where, what string) {
 	if len(*p) < maxProblems {
-		*p = append(*p, fmt.Sprintf("%.200s %s", where, what))
+		*p = append(*p, fmt.Sprintf("%.200s: %s", where, what))
 	}
 }
 
@@ -155,9 +157,34 @@ func (p *problems) validate(registry huma.Registry, schema *huma.Schema, where s
 	}
 }
 
+// spelling checks the names of members as they are spelt: both huma and
+// encoding/json would take one in another case.
+func (p *problems) spelling(registry huma.Registry, schema *huma.Schema, where string, value any) {
+	if schema.Ref != "" {
+		schema = registry.SchemaFromRef(schema.Ref)
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		for name, member := range value {
+			if known := schema.Properties[name]; known != nil {
+				p.spelling(registry, known, where+"."+name, member)
+			} else if schema.AdditionalProperties == false {
+				p.add(where+"."+name, "is not known (names are case-sensitive)")
+			}
+		}
+	case []any:
+		if schema.Items != nil {
+			for i, item := range value {
+				p.spelling(registry, schema.Items, fmt.Sprintf("%s[%d]", where, i), item)
+			}
+		}
+	}
+}
+
 func (p problems) err() error {
 	if len(p) == 0 {
 		return nil
 	}
+	slices.Sort(p)
 	return fault.New(fault.Invalid, "The request is not valid: %s.", strings.Join(p, "; "))
 }

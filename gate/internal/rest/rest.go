@@ -49,6 +49,9 @@ func New(c Config) (http.Handler, error) {
 	for _, op := range ops.All() {
 		in := doc.add(&op)
 		mux.Handle(op.Method+" "+op.Path, s.answer(func(r *http.Request, who model.Caller) (any, error) {
+			if err := op.Allow(who); err != nil {
+				return nil, err
+			}
 			input, err := in.read(r)
 			if err != nil {
 				return nil, err

@@ -1,0 +1,93 @@
+package rest_test
+
+import (
+	"context"
+	"crypto/ed25519"
+	"sync"
+	"time"
+
+	"writ"
+	"writ/catalog"
+	"writ/fault"
+	"writ/gate/internal/model"
+)
+
+// executor is a small executor in this process: it does everything it is asked,
+// at once, to nothing.
+type executor struct {
+	gate    writ.Keyring
+	catalog *catalog.Catalog
+
+	mu   sync.Mutex
+	away error
+	runs map[string][]model.Receipt
+}
+
+func newExecutor(gate ed25519.PublicKey, c *catalog.Catalog) *executor {
+	return &executor{gate: writ.NewKeyring(gate), catalog: c, runs: map[string][]model.Receipt{}}
+}
+
+func (e *executor) Hello(context.Context) (writ.Hello, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return writ.Hello{
+		Executor: "local", CatalogDigest: e.catalog.Digest(), Epoch: 1,
+		Systems: []writ.SystemInfo{{Name: "mock", Kind: "mock", Environment: "lab"}},
+	}, e.away
+}
+
+func (e *executor) leave(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.away = err
+}
+
+func (e *executor) Observe(_ context.Context, sealed []byte) ([]writ.Observation, error) {
+	var w writ.Writ
+	if err := writ.Open(writ.KindWrit, sealed, e.gate, &w); err != nil {
+		return nil, err
+	}
+	var all []writ.Observation
+	for _, s := range w.Envelope.Steps {
+		way := &writ.Call{Action: s.Action, System: s.System, Params: s.Params}
+		all = append(all, writ.Observation{
+			Format: writ.FormatObservation, Executor: "local", Run: w.Run, Step: s.ID, WritDigest: writ.DigestBytes(sealed),
+			ObservedAt: w.IssuedAt, Resolved: writ.Object{}, Entity: "mock/demo", Touches: []string{}, Fingerprint: "now",
+			Fields: []writ.Field{{Name: "value", From: "old <&> value", To: "new"}}, Known: true, Refusals: []string{}, Rollback: way,
+		})
+	}
+	return all, nil
+}
+
+func (e *executor) Execute(_ context.Context, sealed []byte) error {
+	var w writ.Writ
+	if err := writ.Open(writ.KindWrit, sealed, e.gate, &w); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for i, s := range w.Envelope.Steps {
+		hash, err := s.InputHash()
+		if err != nil {
+			return err
+		}
+		e.runs[w.Run] = append(e.runs[w.Run], model.Receipt{Receipt: writ.Receipt{
+			Format: writ.FormatReceipt, Executor: "local", Run: w.Run, ChangeID: w.Envelope.ChangeID, WritDigest: writ.DigestBytes(sealed),
+			Sequence: int64(i + 1), Step: s.ID, Action: s.Action, System: s.System, Entity: s.Entity, InputHash: hash,
+			Outcome: writ.Done, Changed: true, BackupStatus: writ.BackupVerified, BackupReference: "backup:local/" + w.Run + "/" + s.ID,
+			Checks: []writ.Check{{Name: "mock_value_matches", Passed: true}}, Rollback: s.Rollback, RollbackReference: "rollback:" + w.Run,
+			Sent: []writ.Sent{}, Outputs: writ.Object{}, StartedAt: w.IssuedAt, FinishedAt: w.IssuedAt,
+		}, Sealed: []byte(`{}`)})
+	}
+	return nil
+}
+
+func (e *executor) Receipts(_ context.Context, run string, after int64, _ time.Duration) ([]model.Receipt, bool, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	all, ok := e.runs[run]
+	if !ok {
+		return nil, false, fault.New(fault.NotFound, "There is no such run.")
+	}
+	return all[min(after, int64(len(all))):], true, nil
+}
