@@ -38,6 +38,9 @@ type Dialect struct {
 	Classify func(Answer) *connector.Error
 	// Absent recognises "there is no such thing". Nil is status 404.
 	Absent func(Answer) bool
+	// Inner takes off what the API wraps around the data of every answer. Nil takes
+	// off nothing.
+	Inner func(data any) any
 	// Check is the target's Check. t is the target itself.
 	Check func(ctx context.Context, s connector.System, t connector.Target) ([]string, error)
 }

@@ -55,6 +55,9 @@ func (t *target) Do(ctx context.Context, call catalog.Call) (catalog.Seen, error
 	if seen.Data, seen.Text, err = a.decode(); err != nil {
 		return catalog.Seen{}, incomplete(writes, a.Status, err)
 	}
+	if t.dialect.Inner != nil && call.At == "" {
+		seen.Data = t.dialect.Inner(seen.Data)
+	}
 	return seen, nil
 }
 

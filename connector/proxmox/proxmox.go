@@ -39,6 +39,7 @@ func New() connector.Driver {
 		Authenticate: authenticate,
 		Classify:     classify,
 		Absent:       absent,
+		Inner:        inner,
 		Check:        check,
 	})
 }
@@ -94,10 +95,15 @@ func check(ctx context.Context, s connector.System, t connector.Target) ([]strin
 		"a token with privilege separation has none of its user's privileges.", s.Options["token_id"], strings.Join(wanted, ", "))}, nil
 }
 
-// holds says whether a privilege is granted at any path of {"data": {path: {privilege: 1}}}.
+// inner is the data of {"data": …}, which every answer of Proxmox is.
+func inner(data any) any {
+	object, _ := data.(map[string]any)
+	return object["data"]
+}
+
+// holds says whether a privilege is granted at any path of {path: {privilege: 1}}.
 func holds(answer any, privilege string) bool {
-	object, _ := answer.(map[string]any)
-	paths, _ := object["data"].(map[string]any)
+	paths, _ := answer.(map[string]any)
 	for _, granted := range paths {
 		if list, ok := granted.(map[string]any); ok {
 			if _, ok := list[privilege]; ok {

@@ -236,7 +236,7 @@ func TestDriver_lifeOfAContainer(t *testing.T) {
 		if err != nil {
 			return nil, err.(*connector.Error)
 		}
-		return seen.Data.(map[string]any)["data"], nil
+		return seen.Data, nil
 	}
 	id, refused := do(catalog.Call{Verb: "get", Path: "/cluster/nextid"})
 	if refused != nil || id != "100" {
