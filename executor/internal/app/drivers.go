@@ -3,11 +3,19 @@ package app
 import (
 	"writ/connector"
 	"writ/connector/http"
+	"writ/connector/mock"
+	"writ/connector/netbox"
+	"writ/connector/npm"
+	"writ/connector/proxmox"
 )
 
 // drivers lists every kind of system that this executor can act on.
 func drivers() []connector.Driver {
 	return []connector.Driver{
+		mock.New(),
 		http.New(http.Generic()),
+		proxmox.New(),
+		netbox.New(),
+		npm.New(),
 	}
 }

@@ -302,3 +302,28 @@ func (w *World) Receipts(t testing.TB, run string) []writ.Receipt {
 }
 
 func (w *World) ownKeys() writ.Keyring { return writ.NewKeyring(w.Own.Public().(ed25519.PublicKey)) }
+
+// Rewind restarts the executor with a journal that ends after the given
+// entries, as if the process had been killed right then.
+func (w *World) Rewind(t testing.TB, o *writ.Writ, entries []journal.Entry) {
+	t.Helper()
+	if err := w.Journal.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.Journal = nil
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		if err := os.RemoveAll(filepath.Join(w.Dir, "journal.db"+suffix)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.Restart(t)
+	sealed := w.Seal(t, o)
+	if err := w.Journal.Admit(t.Context(), journal.Admission{Writ: o, Digest: writ.DigestBytes(sealed), Sealed: sealed}); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if err := w.Journal.Append(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
