@@ -105,10 +105,10 @@ func next(c *model.Change) string {
 		if c.Decision != nil && c.Decision.Count > 1 {
 			who = fmt.Sprintf("%d people", c.Decision.Count)
 		}
-		return fmt.Sprintf("%s other than %s must approve it before %s: writ approve %s", who, c.RequestedBy.Name, c.WaitUntil, id)
+		return fmt.Sprintf("%s other than %s must approve it before %s: writ approve %s", who, c.RequestedBy.Name, clock(c.WaitUntil), id)
 	case model.Approved:
 		if c.Trouble != nil {
-			return fmt.Sprintf("It could not begin. Mend that, then, before %s: writ execute %s", c.ValidUntil, id)
+			return fmt.Sprintf("It could not begin. Mend that, then, before %s: writ execute %s", clock(c.ValidUntil), id)
 		}
 		return "It is about to begin. See what comes of it: writ wait " + id
 	case model.Claimed, model.Executing, model.Verifying, model.RollingBack:
@@ -138,3 +138,6 @@ func next(c *model.Change) string {
 	}
 	return "The target is as before. Mend what failed, then propose it again."
 }
+
+// clock shows a time in a sentence.
+func clock(t writ.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }

@@ -87,7 +87,7 @@ func newGate(t *testing.T) *gate {
 	must(err)
 	g.handler, err = rest.New(rest.Config{
 		Gate: &ops.Gate{Pipeline: pipe, Version: "test"}, Who: who, Hosts: []string{"writ.example.org"},
-		Log: slog.New(slog.NewTextHandler(g.log, nil)),
+		Log: slog.New(slog.NewTextHandler(g.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	must(err)
 	return g

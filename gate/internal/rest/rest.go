@@ -159,9 +159,12 @@ func (s *server) problem(w http.ResponseWriter, r *http.Request, err error) {
 		return // nobody is there any more
 	}
 	row := fault.CodeOf(err).Row()
-	level := slog.LevelInfo
-	if row.HTTP >= http.StatusInternalServerError {
+	level := slog.LevelDebug // the caller's own business
+	switch {
+	case row.HTTP >= http.StatusInternalServerError:
 		level = slog.LevelError
+	case row.HTTP == http.StatusUnauthorized, row.HTTP == http.StatusForbidden:
+		level = slog.LevelWarn
 	}
 	s.Log.Log(r.Context(), level, "a call was not answered as asked", "method", r.Method, "path", r.URL.Path,
 		"code", row.Code, "reason", fault.ReasonOf(err), "error", fault.TextOf(err), "cause", cause(err))
