@@ -51,7 +51,7 @@ golden-before:
 golden-after:
 	@$(GOLDEN) | diff $(BIN)/golden.sums - || { echo 'the tests changed the golden files above: only -update may'; exit 1; }
 
-demo: ## one change from request to receipt and back; KEEP=1 leaves it running
+demo: build ## one change from request to receipt and back; KEEP=1 leaves it running
 	$(GO) run ./e2e/demo $(if $(KEEP),-keep)
 
 bench: ## all benchmarks

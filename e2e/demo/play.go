@@ -78,9 +78,9 @@ func (s *stage) setUp(ctx context.Context) {
 	s.say("The gate decides and holds no credential. The executor holds the credentials\nand does only what a writ says. They get separate directories, keys and environments.")
 	s.show(ctx, 0, "init", "--approver", "ada")
 	w := s.world
-	s.connect(ctx, "proxmox", "url="+w.ProxmoxURL, "token_id="+fakes.ProxmoxTokenID, "token="+fakes.ProxmoxSecret)
-	s.connect(ctx, "netbox", "url="+w.NetBoxURL, "token="+fakes.NetBoxToken)
-	s.connect(ctx, "npm", "url="+w.NPMURL, "identity="+fakes.NPMEmail, "secret="+fakes.NPMSecret)
+	s.connect(ctx, "proxmox", "base_url="+w.ProxmoxURL, "token_id="+fakes.ProxmoxTokenID, "token="+fakes.ProxmoxSecret)
+	s.connect(ctx, "netbox", "base_url="+w.NetBoxURL+"/api", "token="+fakes.NetBoxToken)
+	s.connect(ctx, "npm", "base_url="+w.NPMURL+"/api", "identity="+fakes.NPMEmail, "secret="+fakes.NPMSecret)
 	s.settings("proxmox.set_lxc_description:\n  writable_vmids: [121]\n")
 	s.start(ctx)
 	s.show(ctx, 0, "doctor")
@@ -157,7 +157,7 @@ func (s *stage) refuse(ctx context.Context) {
 	s.say("An action that is forbidden, whoever asks and whoever would approve:")
 	s.show(ctx, 3, "propose", "proxmox.destroy_guest", "node=pve", "vmid=121")
 	s.say("An agent that tries to approve its own request:")
-	list := s.object(ctx, "propose", "mock.noop_change", "note=please")
+	list := s.object(ctx, "propose", "mock.noop_change", "value=please")
 	id, _ := list["id"].(string)
 	s.show(ctx, 3, "approve", id, "--yes", "--as", "agent")
 	must(len(s.world.Proxmox.Writes()) == before, "something refused was written all the same")
@@ -193,7 +193,7 @@ Every promise held. To go on by yourself, in an empty directory:
   writ init                     # configuration, keys, tokens, a starting policy
   writ up                       # both programs; then, in another terminal:
   writ actions                  # what can be asked for
-  writ propose mock.noop_change note=hello
+  writ propose mock.noop_change value=hello
   writ systems add proxmox      # connect a real system
 
 or let this one run and look around:  make demo KEEP=1
