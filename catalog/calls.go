@@ -74,6 +74,9 @@ func (s *scopeEnv) readCall(v *value, o *object, verbs []string, see string) *ca
 		c.at = at.word(endpoint)
 	}
 	if host := o.get("host"); host != nil {
+		if c.at == "" {
+			host.fail("only another endpoint (at) is asked by another name")
+		}
 		c.host = s.template(host, see, false)
 	}
 	c.query = s.pairs(o.get("query"), see)

@@ -177,12 +177,9 @@ func (r *actionReader) act() {
 	a, s := r.a, r.scope
 	for _, v := range r.o.get("apply").list() {
 		m := v.mapping("post", "put", "patch", "delete", "write", "remove",
-			"query", "at", "host", "form", "json", "text", "if_match", "as", "when")
+			"query", "form", "json", "text", "if_match", "as", "when")
 		p := Apply{when: s.truth(m.get("when"), seeApplied), call: s.readCall(v, m, writeVerbs(), seeApplied)}
 		s.readBody(v, m, p.call, seeApplied)
-		if at := m.get("at"); at != nil {
-			at.fail("a write goes to the system itself, never to another endpoint")
-		}
 		if as := m.get("as"); as != nil {
 			p.Name = as.word(shortName)
 			if slices.ContainsFunc(a.applies, func(q Apply) bool { return q.Name == p.Name }) {
