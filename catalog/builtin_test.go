@@ -141,10 +141,7 @@ func TestBuiltin_examplesNotice(t *testing.T) {
 // every attack. What is accepted must stay one value of a call.
 func TestBuiltin_paramsAreClosed(t *testing.T) {
 	t.Parallel()
-	c, err := catalog.Load(catalog.Builtin())
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := builtin(t)
 	for _, name := range c.Names() {
 		a, _ := c.Action(name)
 		props, _ := a.Schema()["properties"].(map[string]any)

@@ -105,10 +105,7 @@ func TestCatalog_settings(t *testing.T) {
 
 func TestBuiltin_isWhole(t *testing.T) {
 	t.Parallel()
-	c, err := catalog.Load(catalog.Builtin())
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := builtin(t)
 	want := []string{
 		"mkdocs.create_doc_stub", "mkdocs.remove_doc_stub", "mock.noop_change",
 		"netbox.delete_test_tag", "netbox.export_object", "netbox.release_ip", "netbox.reserve_ip", "netbox.restore_test_tag", "netbox.test_write",
