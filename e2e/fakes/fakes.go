@@ -4,6 +4,8 @@
 package fakes
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"net/http"
@@ -44,11 +46,13 @@ type World struct {
 	NPM     *npm.Server
 
 	ProxmoxURL string // https, self-signed
+	ProxmoxPin string // SHA-256 of its certificate
 	NetBoxURL  string
 	NPMURL     string
 	SiteURL    string // proxied traffic, by Host header
 	OldBackend Backend
 	NewBackend Backend
+	Client     *http.Client // trusts all of it
 
 	servers []*httptest.Server
 }
@@ -77,7 +81,9 @@ func Start() *World {
 		Users: []npm.User{{Email: NPMEmail, Secret: NPMSecret, Admin: true, Visibility: "all", ProxyHosts: "manage", AccessLists: "view"}},
 		Hosts: []npm.Host{{Domain: Domain, Scheme: "http", Forward: w.OldBackend.Host, Port: port}},
 	})
-	w.ProxmoxURL = w.serve(httptest.NewTLSServer(w.Proxmox)) + "/api2/json"
+	pve := httptest.NewTLSServer(w.Proxmox)
+	pin := sha256.Sum256(pve.Certificate().Raw)
+	w.ProxmoxURL, w.ProxmoxPin, w.Client = w.serve(pve)+"/api2/json", hex.EncodeToString(pin[:]), pve.Client()
 	w.NetBoxURL = w.serve(httptest.NewServer(w.NetBox))
 	w.NPMURL = w.serve(httptest.NewServer(w.NPM))
 	w.SiteURL = w.serve(httptest.NewServer(w.NPM.ProxyHandler()))

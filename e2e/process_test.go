@@ -1,0 +1,198 @@
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// process is a program that a script started.
+type process struct {
+	cmd  *exec.Cmd
+	log  string
+	done chan struct{} // closed when it has ended
+}
+
+// processCommands start and end the programs. NAME is up (writ up, with both
+// processes below it), gate or executor.
+//
+//	connect [KIND…]          writ init, and one system of each kind through the real commands
+//	netbox-as TOKEN          connect NetBox with this token
+//	start NAME [PREFIX…]     start it, below another program if one is named, and wait until it answers
+//	stop NAME                ask it to end (SIGTERM) and wait until it has, with status 0
+//	kill9 NAME               kill it; below up, only the one process
+//	ends NAME STATUS         wait until it has ended by itself; its log on stdout
+//	log NAME                 its log so far, on stdout
+func processCommands() map[string]func(*script, []string) {
+	return map[string]func(*script, []string){
+		"connect": func(s *script, args []string) { s.connect(args) },
+		"netbox-as": func(s *script, args []string) {
+			s.need(args, 1, "netbox-as TOKEN")
+			s.connectNetBox(args[0])
+		},
+		"start": func(s *script, args []string) { s.need(args, 1, "start NAME"); s.start(args[0], args[1:]) },
+		"stop": func(s *script, args []string) {
+			s.need(args, 1, "stop NAME")
+			p := s.processes[args[0]]
+			if p == nil {
+				s.Fatalf("%s was not started", args[0])
+			}
+			s.Check(p.cmd.Process.Signal(syscall.SIGTERM))
+			s.ended(args[0], p, 0)
+		},
+		"kill9": func(s *script, args []string) {
+			s.need(args, 1, "kill9 NAME")
+			s.Check(syscall.Kill(s.pid(args[0]), syscall.SIGKILL))
+			if p := s.processes[args[0]]; p != nil {
+				s.ended(args[0], p, -1)
+			}
+		},
+		"ends": func(s *script, args []string) {
+			s.need(args, 2, "ends NAME STATUS")
+			p := s.processes[args[0]]
+			if p == nil {
+				s.Fatalf("%s was not started", args[0])
+			}
+			status, err := strconv.Atoi(args[1])
+			s.Check(err)
+			s.ended(args[0], p, status)
+			fmt.Fprint(s.Stdout(), readLog(p.log))
+		},
+		"log": func(s *script, args []string) {
+			s.need(args, 1, "log NAME")
+			fmt.Fprint(s.Stdout(), readLog(s.MkAbs(args[0]+".log")))
+		},
+	}
+}
+
+// start starts a program and waits until it answers.
+func (s *script) start(name string, prefix []string) {
+	var args []string
+	switch name {
+	case "up":
+		args = []string{filepath.Join(s.bin, "writ"), "--dir", s.dir, "up"}
+	case "gate":
+		args = []string{filepath.Join(s.bin, "writ-gate"), "run", "--dir", filepath.Join(s.dir, "gate")}
+	case "executor":
+		args = []string{filepath.Join(s.bin, "writ-executor"), "run", "--dir", filepath.Join(s.dir, "executor")}
+	default:
+		s.Fatalf("there is no program %q", name)
+	}
+	p := s.spawn(name, append(prefix, args...))
+	s.eventually(name+" answers", func() (bool, string) {
+		select {
+		case <-p.done:
+			s.Fatalf("%s ended instead of answering:\n%s", name, readLog(p.log))
+		default:
+		}
+		up := (name == "executor" || s.answers("gate.sock", "/v1/policy")) && (name == "gate" || s.answers("executor.sock", "/v1/hello"))
+		return up, readLog(p.log)
+	})
+}
+
+func (s *script) spawn(name string, args []string) *process {
+	if p := s.processes[name]; p != nil {
+		s.Fatalf("%s runs already", name)
+	}
+	p := &process{log: s.MkAbs(name + ".log"), done: make(chan struct{})}
+	out, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	s.Check(err)
+	p.cmd = exec.Command(args[0], args[1:]...)
+	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = s.MkAbs("."), out, out
+	p.cmd.Env = []string{"PATH=" + s.Getenv("PATH"), "HOME=" + s.Getenv("HOME"), "CANARY=" + s.Getenv("CANARY")}
+	s.Check(p.cmd.Start())
+	s.processes[name] = p
+	go func() {
+		_ = p.cmd.Wait()
+		_ = out.Close()
+		close(p.done)
+	}()
+	return p
+}
+
+// ended waits until a process has ended and checks its status; -1 is a signal.
+func (s *script) ended(name string, p *process, status int) {
+	select {
+	case <-p.done:
+	case <-time.After(patience):
+		s.Fatalf("%s has not ended:\n%s", name, readLog(p.log))
+	}
+	delete(s.processes, name)
+	if got := p.cmd.ProcessState.ExitCode(); got != status {
+		s.Fatalf("%s ended with status %d, not %d:\n%s", name, got, status, readLog(p.log))
+	}
+}
+
+// stopAll ends what still runs at the end of a script.
+func (s *script) stopAll(tell func(name, log string)) {
+	for name, p := range s.processes {
+		_ = p.cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-p.done:
+		case <-time.After(patience):
+			_ = p.cmd.Process.Kill()
+			<-p.done
+		}
+		tell(name, readLog(p.log))
+	}
+}
+
+// pid is the id of the gate or the executor, however it was started.
+func (s *script) pid(name string) int {
+	if p := s.processes[name]; p != nil {
+		return p.cmd.Process.Pid
+	}
+	up := s.processes["up"]
+	if up == nil {
+		s.Fatalf("%s does not run", name)
+	}
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	s.Check(err)
+	for _, file := range stats {
+		// PID (COMMAND) STATE PARENT …
+		text, _ := os.ReadFile(file)
+		front, rest, _ := strings.Cut(string(text), ") ")
+		fields := strings.Fields(rest)
+		if strings.HasSuffix(front, "(writ-"+name) && len(fields) > 1 && fields[1] == strconv.Itoa(up.cmd.Process.Pid) {
+			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+			s.Check(err)
+			return pid
+		}
+	}
+	s.Fatalf("writ up has no process writ-%s", name)
+	return 0
+}
+
+// answers asks over a socket of the installation whether anybody is there.
+func (s *script) answers(socket, path string) bool {
+	client := s.overSocket(socket)
+	resp, err := client.Get("http://localhost" + path)
+	if err == nil {
+		_ = resp.Body.Close()
+	}
+	return err == nil
+}
+
+func (s *script) overSocket(socket string) *http.Client {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(s.dir, "run", socket))
+	}
+	return &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}, Timeout: patience}
+}
+
+func readLog(path string) string {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return ""
+	}
+	return string(text)
+}
