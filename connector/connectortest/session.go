@@ -57,6 +57,9 @@ func open(t *testing.T, s Suite, with setup) *session {
 		t.Fatalf("Open: %v", err)
 	}
 	e.target = target
+	if e.world.Opened != nil {
+		e.world.Opened(target)
+	}
 	t.Cleanup(func() {
 		if err := target.Close(); err != nil {
 			t.Errorf("Close: %v", err)

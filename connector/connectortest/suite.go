@@ -32,6 +32,8 @@ type World struct {
 	Options map[string]string
 	Secrets map[string]string // of an account that may do everything
 	Written func() bool       // whether Write has had its effect
+	// Opened, if not nil, is told of the target: for a kind whose system is in it.
+	Opened func(connector.Target)
 	// Fake is served by the suite. Nil for kinds without HTTP.
 	Fake *recorder.Recorder
 }
