@@ -1,6 +1,7 @@
 package model
 
 import (
+	"slices"
 	"time"
 
 	"writ"
@@ -140,15 +141,32 @@ func (c *Change) Newest() []Receipt {
 // Applied reports whether the target of any step is not as it was before:
 // something was done, or may have been, that was not undone.
 func (c *Change) Applied() bool {
+	unchanged := map[string]bool{}
 	for _, r := range c.Newest() {
-		switch r.Outcome {
-		case writ.Done, writ.Unverified, writ.Unknown, writ.RollbackFailed:
-			if r.Changed || r.Outcome != writ.Done {
-				return true
-			}
+		unchanged[r.Step] = r.Outcome == writ.Done && !r.Changed
+	}
+	return slices.ContainsFunc(c.left(), func(s *writ.Step) bool { return !unchanged[s.ID] })
+}
+
+// left returns the steps that are not known to have left their target alone, or
+// to have been undone. If what came of the change is unknown, a step without a
+// receipt is one of them.
+func (c *Change) left() []*writ.Step {
+	outcomes := map[string]writ.Outcome{}
+	for _, r := range c.Newest() {
+		outcomes[r.Step] = r.Outcome
+	}
+	var left []*writ.Step
+	for i := range c.Steps {
+		outcome, told := outcomes[c.Steps[i].ID]
+		switch {
+		case !told && c.State != Unknown:
+		case outcome == writ.NotExecuted, outcome == writ.Failed, outcome == writ.RolledBack:
+		default:
+			left = append(left, &c.Steps[i])
 		}
 	}
-	return false
+	return left
 }
 
 // Held reports whether an ended change keeps its locks: its targets are not
@@ -175,6 +193,8 @@ func (c *Change) Code() fault.Code {
 			return fault.Unverified
 		case c.Trouble != nil && len(c.Receipts) == 0:
 			return c.Trouble.Code
+		case c.stale():
+			return fault.Stale
 		}
 		return fault.Failed
 	case RolledBack:
@@ -189,23 +209,26 @@ func (c *Change) Code() fault.Code {
 	return fault.ApprovalMissing
 }
 
+// stale reports whether a step was not executed because the target had moved on
+// since the preview: it can be proposed again at once.
+func (c *Change) stale() bool {
+	return slices.ContainsFunc(c.Receipts, func(r Receipt) bool {
+		return r.Outcome == writ.NotExecuted && r.Reason == string(fault.Stale)
+	})
+}
+
 // OrphanedEntities returns the entities that an ended change leaves locked.
 func (c *Change) OrphanedEntities() []string {
 	if !c.Held() {
 		return nil
 	}
-	var left []string
-	for _, r := range c.Newest() {
-		if r.Outcome == writ.NotExecuted || r.Outcome == writ.Failed || r.Outcome == writ.RolledBack {
-			continue
-		}
-		for i := range c.Steps {
-			if c.Steps[i].ID == r.Step && c.Steps[i].Class != writ.ReadOnly {
-				left = append(left, c.Steps[i].Entities()...)
-			}
+	var all []string
+	for _, s := range c.left() {
+		if s.Class != writ.ReadOnly {
+			all = append(all, s.Entities()...)
 		}
 	}
-	return sortedSet(left)
+	return sortedSet(all)
 }
 
 // Entities returns what a change locks: the entities of its writing steps.

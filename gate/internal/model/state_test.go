@@ -83,6 +83,8 @@ func TestHeld(t *testing.T) {
 		}
 		return c
 	}
+	stale := change(model.Failed, writ.NotExecuted)
+	stale.Receipts[0].Reason = "stale"
 	for _, c := range []struct {
 		name   string
 		change *model.Change
@@ -91,6 +93,7 @@ func TestHeld(t *testing.T) {
 	}{
 		{"done", change(model.Done, writ.Done), false, ""},
 		{"failed, as before", change(model.Failed, writ.Failed), false, "failed"},
+		{"failed, the target moved on", stale, false, "stale"},
 		{"stopped half-way", change(model.Failed, writ.Done, writ.Failed), true, "unverified"},
 		{"unverified", change(model.Unverified, writ.Unverified), true, "unverified"},
 		{"unknown", change(model.Unknown, writ.Unknown), true, "unknown"},
