@@ -31,7 +31,8 @@ gate: run/gate.sock
 ask_as: {{agent}}
 approve_as: {{approver}}
 
-# Started as root, "writ up" runs each process as a user of its own, who owns its directory.
+# Started as root, "writ up" runs each process as a user of its own. Before, let each own its directory:
+# chown -R writ-gate gate; chown -R writ-executor executor; chmod -R a+rX catalog
 # gate_user: writ-gate
 # executor_user: writ-executor
 `

@@ -32,13 +32,13 @@ weighed; nothing is written. What only reads runs at once; everything else waits
 for whom the policy names.
 
 A VALUE is read as the action's schema says; lists and objects are JSON. Several
-steps, or words that do not fit a line, come from a file (--file), see api.Proposal
-in the description of the API:
+steps, or words that do not fit a line, come from a file (--file) in YAML or JSON:
 
   steps:
     - action_type: proxmox.set_lxc_description
       target_system: proxmox
       params: {node: pve, vmid: 121, description: web server}
+  purpose: So that people find it.
 
 The exit status is 4 while it waits for an approval, 0 when it is done, 3 when it
 is denied.`,
@@ -96,9 +96,26 @@ is denied.`,
 // follow waits until a change is decided and, if no person has to decide, has
 // ended; with toEnd until it has ended in any case. Then it shows the change.
 func (p *program) follow(ctx context.Context, g *client.Client, c api.Change, toEnd bool) error {
-	c, err := p.await(ctx, g, c, func(c api.Change) bool {
-		return c.Ended || !toEnd && (c.State == "awaiting_approval" || c.State == "approved" && c.Trouble != nil)
+	heldUp := false
+	c, err := p.await(ctx, g, c, func(before, now api.Change) bool {
+		// What is approved begins at once, unless something is in the way.
+		heldUp = before.State == "approved" && now.State == "approved"
+		return now.Ended || !toEnd && (now.State == "awaiting_approval" || heldUp)
 	})
+	if err == nil && heldUp && !toEnd {
+		// To try once more either works or tells what is in the way.
+		var held error
+		if _, held = g.Execute(ctx, c.ID); held == nil {
+			return p.follow(ctx, g, c, true)
+		}
+		if c, err = g.Change(ctx, c.ID); err == nil && c.State != "approved" { // it began just now
+			return p.follow(ctx, g, c, true)
+		}
+		if err == nil {
+			p.print(c, func() { p.say("%s", line(c.Next)) })
+			err = held
+		}
+	}
 	if err != nil {
 		return err
 	}

@@ -47,21 +47,28 @@ but not verified, 14 a rollback failed, 16 unknown, 18 expired, 124 not ended in
 	return cmd
 }
 
-// perCall is how long one call to the gate waits.
-const perCall = 20 * time.Second
+// How long one call to the gate waits, and how long for an approved change to begin.
+const (
+	perCall = 20 * time.Second
+	toBegin = 3 * time.Second
+)
 
-// await asks for a change until enough holds. Meanwhile it says, to a person at
-// a terminal, each state that the change comes to.
-func (p *program) await(ctx context.Context, g *client.Client, c api.Change, enough func(api.Change) bool) (api.Change, error) {
-	for !enough(c) {
-		moved, err := g.Wait(ctx, c.ID, perCall)
+// await asks for a change until enough holds of it as it was and as it is.
+// Meanwhile it says, to a person at a terminal, each state that it comes to.
+func (p *program) await(ctx context.Context, g *client.Client, c api.Change, enough func(before, now api.Change) bool) (api.Change, error) {
+	for before := (api.Change{}); !enough(before, c); {
+		patience := perCall
+		if c.State == "approved" {
+			patience = toBegin
+		}
+		moved, err := g.Wait(ctx, c.ID, patience)
 		if err != nil {
 			return c, err
 		}
-		if moved.State != c.State && !enough(moved) && !p.asJSON && terminal(p.stderr) {
+		if moved.State != c.State && !moved.Ended && !p.asJSON && terminal(p.stderr) {
 			_, _ = p.stderr.Write([]byte("… " + line(moved.State) + "\n"))
 		}
-		c = moved
+		before, c = c, moved
 	}
 	return c, nil
 }

@@ -107,10 +107,7 @@ func next(c *model.Change) string {
 		}
 		return fmt.Sprintf("%s other than %s must approve it before %s: writ approve %s", who, c.RequestedBy.Name, clock(c.WaitUntil), id)
 	case model.Approved:
-		if c.Trouble != nil {
-			return fmt.Sprintf("It could not begin. Mend that, then, before %s: writ execute %s", clock(c.ValidUntil), id)
-		}
-		return "It is about to begin. See what comes of it: writ wait " + id
+		return fmt.Sprintf("It begins at once, unless something is in the way. When that is mended, before %s: writ execute %s", clock(c.ValidUntil), id)
 	case model.Claimed, model.Executing, model.Verifying, model.RollingBack:
 		return "It is being carried out. See what comes of it: writ wait " + id
 	case model.Done:
