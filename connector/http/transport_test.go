@@ -221,6 +221,7 @@ func TestTransport_deadlines(t *testing.T) {
 			serve: func(_ context.Context, c net.Conn) { io.Copy(io.Discard, c) }},
 		"headers that never end": {scheme: "http", wait: http.Timeouts{Answer: short}, outcome: writ.Unknown,
 			serve: func(_ context.Context, c net.Conn) {
+				nethttp.ReadRequest(bufio.NewReader(c))
 				io.WriteString(c, "HTTP/1.1 200 OK\r\nX-A: ")
 				io.Copy(io.Discard, c)
 			}},
