@@ -332,7 +332,7 @@ func (w Wait) Call(s *Scope) (Call, error) { return w.call.build(view{Scope: s})
 // State says what an answer means. With an error it is Odd.
 func (w Wait) State(s *Scope, answer Seen) (WaitState, error) {
 	in := view{s, &answer}
-	state, true_ := Odd, 0
+	state, held := Odd, 0
 	for _, c := range []struct {
 		that  *expr
 		state WaitState
@@ -343,10 +343,10 @@ func (w Wait) State(s *Scope, answer Seen) (WaitState, error) {
 		}
 		if holds {
 			state = c.state
-			true_++
+			held++
 		}
 	}
-	if true_ != 1 {
+	if held != 1 {
 		return Odd, nil
 	}
 	return state, nil
@@ -413,15 +413,6 @@ func (a *Action) Outputs(s *Scope) (writ.Object, error) {
 		return nil, refuse(err, "The outputs hold a value that has no canonical form.")
 	}
 	return out, nil
-}
-
-// OutputNames lists the declared results with their types.
-func (a *Action) OutputNames() map[string]string {
-	names := map[string]string{}
-	for _, o := range a.outputs {
-		names[o.name] = o.kind
-	}
-	return names
 }
 
 func isKind(v any, kind string) bool {

@@ -119,9 +119,26 @@ func TestLoad_theBaseIsRight(t *testing.T) {
 	}
 }
 
-func TestLoad_refuses(t *testing.T) {
+// broken is one way to break the base.
+type broken struct{ name, old, new, want string }
+
+// refuses wants each break to be reported.
+func refuses(t *testing.T, all []broken) {
+	t.Helper()
+	for _, c := range all {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			all := strings.Join(problems(t, map[string]string{"a.yaml": edit(t, base, c.old, c.new)}), "\n")
+			if !strings.Contains(all, c.want) {
+				t.Errorf("the problems are\n%s\nwhich do not hold\n%s", all, c.want)
+			}
+		})
+	}
+}
+
+func TestLoad_refusesForm(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ name, old, new, want string }{
+	refuses(t, []broken{
 		{"unknown key", "summary:", "sumary: x\nsummary:", "a.yaml:2: sumary: the key is not known"},
 		{"unknown key in a guard", "    else: the price", "    because: x\n    else: the price", "a.yaml:26: guards[0].because: the key is not known"},
 		{"duplicate key", "class: config_mutation", "class: config_mutation\nclass: read_only", "a.yaml:5: class: the key stands twice"},
@@ -134,7 +151,12 @@ func TestLoad_refuses(t *testing.T) {
 		{"name", "shop.set_price\nsummary", "shop/set_price\nsummary", `a.yaml:1: action: "shop/set_price" must match`},
 		{"class", "class: config_mutation", "class: harmless", `a.yaml:4: class: "harmless" must be one of read_only`},
 		{"no system", "system: http\n", "", "a.yaml:1: system is missing"},
+	})
+}
 
+func TestLoad_refusesSchemas(t *testing.T) {
+	t.Parallel()
+	refuses(t, []broken{
 		{"open schema", "params:\n  type: object\n  additionalProperties: false", "params:\n  type: object", "a.yaml:5: params: an object must be closed"},
 		{"open inner schema", "note: {type: string, maxLength: 50}", "note: {type: object, properties: {}}", "params.properties.note: an object must be closed"},
 		{"unbounded text", "note: {type: string, maxLength: 50}", "note: {type: string}", "a.yaml:12: params.properties.note: a string needs maxLength"},
@@ -150,7 +172,12 @@ func TestLoad_refuses(t *testing.T) {
 		{"required but unknown", "required: [id, price]", "required: [id, prize]", `params.required[1]: "prize" is required but is not among the properties`},
 		{"default against its schema", "default: 500", "default: -1", "the default of ceiling is not allowed"},
 		{"property name", "    note: {type", "    Note-1: {type", "the name must match"},
+	})
+}
 
+func TestLoad_refusesExpressions(t *testing.T) {
+	t.Parallel()
+	refuses(t, []broken{
 		{"misspelt param", "to: \"${params.price}\"}", "to: \"${params.prize}\"}", `a.yaml:30: preview[0].to: the expression "params.prize" is not valid: undefined field 'prize'`},
 		{"misspelt setting", "params.price <= settings.ceiling", "params.price <= settings.cieling", "undefined field 'cieling'"},
 		{"wrong type", "params.price <= settings.ceiling", "params.id <= settings.ceiling", "found no matching overload for '_<=_'"},
@@ -169,7 +196,12 @@ func TestLoad_refuses(t *testing.T) {
 		{"expression without end", "${observed.article.data.version}", "${observed.article.data.version", "has no matching }"},
 		{"empty expression", "${observed.article.data.version}", "${ }", "is empty"},
 		{"list in a text", "${observed.article.data.version}", "v${[1, 2]}", "cannot stand in a text"},
+	})
+}
 
+func TestLoad_refusesCalls(t *testing.T) {
+	t.Parallel()
+	refuses(t, []broken{
 		{"no verb", "put: /articles/${params.id}", "query: {a: b}", "apply[0]: there must be one of post, put"},
 		{"reading verb in apply", "put: /articles/${params.id}", "get: /articles/${params.id}", "apply[0].get: the key is not known"},
 		{"writing verb in observe", "article: {get:", "article: {delete:", "observe.article.delete: the key is not known"},
@@ -182,7 +214,12 @@ func TestLoad_refuses(t *testing.T) {
 		{"double slash", "get: /shop, value", "get: //shop, value", "has an empty name, . or .. in it"},
 		{"member made by an expression", "json: {price: \"${p", "json: {\"${params.id}\": \"${p", "the name of a member cannot have an expression"},
 		{"another host for the system itself", "page: {get: /, at: site,", "page: {get: /,", "only another endpoint"},
+	})
+}
 
+func TestLoad_refusesRules(t *testing.T) {
+	t.Parallel()
+	refuses(t, []broken{
 		{"nothing verified", "verify:\n  - {name: price_matches, that: observed.article.data.price == params.price}\n  - {name: page_shows_it, that: probed.page.text.contains(string(params.price))}\n", "", "a.yaml:1: verify is missing"},
 		{"no backup", "backup: [article]\n", "", "a.yaml:1: backup is missing"},
 		{"empty backup", "backup: [article]", "backup: []", "a writing action needs at least one"},
@@ -198,7 +235,12 @@ func TestLoad_refuses(t *testing.T) {
 		{"time that is none", "every: 1s\n    within", "every: soon\n    within", "must be a duration from 100ms to 30m0s"},
 		{"half of a time", "verify_every: 1s\n", "", "verify_within and verify_every belong together"},
 		{"fraction", "json: {price: \"${params.price}\"", "json: {vat: 0.19, price: \"${params.price}\"", "outside of examples all numbers are whole"},
+	})
+}
 
+func TestLoad_refusesExamples(t *testing.T) {
+	t.Parallel()
+	refuses(t, []broken{
 		{"no accepting example", "accept: true", "accept: false", "the example should be refused but is accepted"},
 		{"no refusing example", "  - params: {id: \"../door\", price: 10}\n    accept: false\n", "", "there must be an example with accept: false"},
 		{"refused though it should not be", "params: {id: \"../door\", price: 10}\n    accept: false", "params: {id: \"../door\", price: 10}\n    accept: true", "the example should be accepted but is refused: The params are not accepted: params.id"},
@@ -215,15 +257,7 @@ func TestLoad_refuses(t *testing.T) {
 		{"way back that is another", "expect:\n", "expect:\n      rollback: none\n", `the way back is {"action":"shop.set_price","params":{"id":"door","price":8}}`},
 		{"state that is another", "expect:\n", "waits: [{response: {data: {state: lost}}, state: pending}]\n    expect:\n", "the state is odd, the example says pending"},
 		{"value that is another", "expect:\n", "resolves: [{name: shop, response: {data: {name: side}}, value: main}]\n    expect:\n", `the value is "side"`},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			all := strings.Join(problems(t, map[string]string{"a.yaml": edit(t, base, c.old, c.new)}), "\n")
-			if !strings.Contains(all, c.want) {
-				t.Errorf("the problems are\n%s\nwhich do not hold\n%s", all, c.want)
-			}
-		})
-	}
+	})
 }
 
 func TestLoad_reportsEverythingAtOnce(t *testing.T) {
