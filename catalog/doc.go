@@ -57,8 +57,9 @@
 //
 // # Values
 //
-// A value stays a value. In the path of an HTTP verb it is one escaped segment
-// and never empty, "." or ".."; in the path of a file and in an entity it is a
+// A value stays a value. In the path of an HTTP verb it is one escaped segment,
+// never empty, "." or "..", and holds none of / \ % ? # ; since a server may
+// unescape before it splits; in the path of a file and in an entity it is a
 // relative path of names; in a form or a query it is one text; in JSON it is one
 // value, and no expression makes the name of a member; in a header it is one
 // line.

@@ -108,7 +108,7 @@ func checkValue(t *testing.T, a *catalog.Action, x string) {
 	t.Helper()
 	s := scopeOf(t, a, x)
 	hasControl := strings.ContainsFunc(x, unicode.IsControl)
-	isName := x != "" && x != "." && x != ".." && !hasControl
+	isName := x != "" && x != "." && x != ".." && !hasControl && !strings.ContainsAny(x, `/\%?#;`)
 
 	call, err := a.Applies()[0].Call(s)
 	if (err == nil) != (isName && !strings.ContainsFunc(x, func(r rune) bool { return r > 0x7e })) {
@@ -297,8 +297,11 @@ func TestWait_states(t *testing.T) {
 			t.Errorf("%v is %s, %v, want %s", state, got, err, want)
 		}
 	}
-	if call, err := w.Call(&catalog.Scope{Applied: map[string]catalog.Seen{"job": {Data: map[string]any{"id": "a/b"}}}}); err != nil || call.Path != "/jobs/a%2Fb" {
+	if call, err := w.Call(&catalog.Scope{Applied: map[string]catalog.Seen{"job": {Data: map[string]any{"id": "a:b c"}}}}); err != nil || call.Path != "/jobs/a:b%20c" {
 		t.Errorf("the call is %v, %v", call, err)
+	}
+	if call, err := w.Call(&catalog.Scope{Applied: map[string]catalog.Seen{"job": {Data: map[string]any{"id": "a/b"}}}}); fault.CodeOf(err) != fault.Refused {
+		t.Errorf("a target that names its job a/b leads to the call %v, %v", call, err)
 	}
 }
 

@@ -264,13 +264,14 @@ func shownText(v any) (string, error) {
 	return scalarText(v)
 }
 
-// segment makes a value one segment of an HTTP path.
+// segment makes a value one segment of an HTTP path. Escaping alone would not
+// do: there are servers that undo it before they look for slashes.
 func segment(s string) (string, error) {
 	if s == "" || s == "." || s == ".." {
 		return "", fmt.Errorf("%q is no name", s)
 	}
-	if strings.ContainsFunc(s, unicode.IsControl) {
-		return "", fmt.Errorf("it has control characters")
+	if strings.ContainsFunc(s, unicode.IsControl) || strings.ContainsAny(s, `/\%?#;`) {
+		return "", fmt.Errorf("it has a character that means something in a path: one of / \\ %% ? # ; or a control character")
 	}
 	return url.PathEscape(s), nil
 }
