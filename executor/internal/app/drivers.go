@@ -2,6 +2,7 @@ package app
 
 import (
 	"writ/connector"
+	"writ/connector/file"
 	"writ/connector/http"
 	"writ/connector/mock"
 	"writ/connector/netbox"
@@ -17,5 +18,6 @@ func drivers() []connector.Driver {
 		proxmox.New(),
 		netbox.New(),
 		npm.New(),
+		file.New(),
 	}
 }
