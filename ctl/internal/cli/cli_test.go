@@ -134,6 +134,15 @@ func TestHome(t *testing.T) {
 	if r := run(t, nil, "", "list"); r.status != fault.Invalid.Row().Exit || !strings.Contains(r.stderr, "token") {
 		t.Errorf("an unknown key: %d %s", r.status, r.stderr)
 	}
+	if err := os.Chmod(filepath.Join(g.home, "writ.yaml"), 0o620); err != nil {
+		t.Fatal(err)
+	}
+	if r := run(t, nil, "", "list"); r.status != fault.Refused.Row().Exit || !strings.Contains(r.stderr, "chmod 600") {
+		t.Errorf("a writ.yaml that others can write: %d %s", r.status, r.stderr)
+	}
+	if err := os.Chmod(filepath.Join(g.home, "writ.yaml"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	write(t, g.home, "writ.yaml", "ask_as: agent\n")
 	if r := run(t, nil, "", "list"); r.status != fault.Invalid.Row().Exit || !strings.Contains(r.stderr, "approve_as") {
 		t.Errorf("missing keys: %d %s", r.status, r.stderr)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 
 	"go.yaml.in/yaml/v4"
 
@@ -51,6 +52,9 @@ func (p *program) home() (*home, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.Unavailable, err, "%s cannot be read. Check its owner.", path)
 	}
+	if err := trusted(path); err != nil {
+		return nil, err
+	}
 	h := &home{dir: dir}
 	if err := yaml.Load(data, h, yaml.WithKnownFields()); err != nil {
 		return nil, fault.Wrap(fault.Invalid, err, "%s is not valid: %v", path, err)
@@ -65,6 +69,23 @@ func (p *program) home() (*home, error) {
 		return nil, fault.New(fault.Invalid, "%s does not say: %s.", path, strings.Join(missing, ", "))
 	}
 	return h, nil
+}
+
+// trusted refuses a writ.yaml that somebody else could have put there: it says
+// which programs run as whom, and to whom the tokens are shown.
+func trusted(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, err, "%s cannot be looked at.", path)
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || int(st.Uid) != os.Geteuid() && st.Uid != 0 {
+		return fault.New(fault.Refused, "%s belongs to another user, so it is not heeded. Name your own directory with --dir.", path).Because("owner")
+	}
+	if info.Mode().Perm()&0o022 != 0 {
+		return fault.New(fault.Refused, "Others can write %s. Run: chmod 600 %s", path, path).Because("mode")
+	}
+	return nil
 }
 
 // homeDir is --dir, $WRIT_DIR, the nearest directory from here upwards that has

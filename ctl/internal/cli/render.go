@@ -135,7 +135,7 @@ func side(text string, absent bool) string {
 	if absent {
 		return "(not there)"
 	}
-	return fmt.Sprintf("%q", line(text))
+	return `"` + line(text) + `"`
 }
 
 func wayBack(c *writ.Call) string {

@@ -32,7 +32,7 @@ import (
 
 // gate is a whole gate, on SQLite, with an executor in this process.
 type gate struct {
-	t        *testing.T
+	t        testing.TB
 	handler  http.Handler
 	executor *executor
 	dir      string
@@ -40,7 +40,7 @@ type gate struct {
 	log      *bytes.Buffer
 }
 
-func newGate(t *testing.T) *gate {
+func newGate(t testing.TB) *gate {
 	t.Helper()
 	g := &gate{t: t, dir: filepath.Join(t.TempDir(), "gate"), tokens: map[string]string{}, log: &bytes.Buffer{}}
 	s := sys.Real(slog.New(slog.DiscardHandler))
@@ -140,7 +140,7 @@ func (g *gate) refused(r *http.Request) api.Problem {
 	return p
 }
 
-func read(t *testing.T, resp *http.Response) []byte {
+func read(t testing.TB, resp *http.Response) []byte {
 	t.Helper()
 	data, err := io.ReadAll(resp.Body)
 	if err != nil {
