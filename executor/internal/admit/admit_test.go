@@ -20,6 +20,8 @@ type world = *executortest.World
 // refused with its own reason, nothing sent and nothing spent. A change to the
 // envelope that its approver did not see is approved again if again is set, so
 // that the row shows the check it names and not the digest's.
+//
+// Long on purpose: one row a refusal.
 func TestAdmit_refuses(t *testing.T) {
 	t.Parallel()
 	type spoil func(t *testing.T, w world, o *writ.Writ)

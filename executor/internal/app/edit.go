@@ -44,15 +44,16 @@ func edit(ctx context.Context, dir string, change func(*config.Config) error) er
 			}
 		}
 	}
-	if err != nil && errors.Is(err, errNotRunning) {
+	if fault.ReasonOf(err) == notRunning {
 		err = nil
 	}
 	return errors.Join(err, release())
 }
 
-var errNotRunning = fault.New(fault.Unavailable, "The executor is not running. Start it: writ-executor run").Because("not_running")
+// notRunning is the reason of tell's error if there is no running executor.
+const notRunning = "not_running"
 
-// tell calls the running executor. It fails with errNotRunning if there is none.
+// tell calls the running executor.
 func tell(ctx context.Context, c *config.Config, path string, body []byte) (serve.Status, error) {
 	var status serve.Status
 	ctx, cancel := context.WithTimeout(ctx, time.Minute) // an unlock may settle runs first
@@ -71,7 +72,7 @@ func tell(ctx context.Context, c *config.Config, path string, body []byte) (serv
 	client := http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
 	answer, err := client.Do(q)
 	if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist) {
-		return status, errNotRunning
+		return status, fault.New(fault.Unavailable, "The executor is not running. Run: writ-executor run --dir %s", c.Dir).Because(notRunning)
 	}
 	if err != nil {
 		return status, fault.Wrap(fault.Unavailable, err, "The running executor does not answer.")

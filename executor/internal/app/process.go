@@ -104,7 +104,7 @@ func start(ctx context.Context, dir string, stderr io.Writer) (*process, error) 
 		return nil, errors.Join(err, p.release())
 	}
 	p.vault = vault.New(vaultConfig(c))
-	p.systems = newSystems(p.vault)
+	p.systems = newSystems(s, p.vault)
 	p.door = admit.New(s, readiness{p}, p.journal, admit.Rules{Executor: c.Executor})
 	p.runner = run.New(run.Parts{
 		Sys: s, Executor: c.Executor, Key: p.key, Door: p.door, Journal: p.journal,
@@ -272,13 +272,13 @@ func (p *process) serve(ctx context.Context, second func(), stdout io.Writer) er
 func (p *process) close() error { return errors.Join(p.journal.Close(), p.release()) }
 
 func loadCatalog(c *config.Config) (*catalog.Catalog, error) {
-	files := catalog.Builtin()
+	files, place := catalog.Builtin(), "that is shipped"
 	if c.Catalog != "" {
-		files = os.DirFS(c.Path(c.Catalog))
+		files, place = os.DirFS(c.Path(c.Catalog)), c.Path(c.Catalog)
 	}
 	actions, err := catalog.Load(files)
 	if err != nil {
-		return nil, fault.Wrap(fault.Invalid, err, "The catalog is not valid:\n%v", err)
+		return nil, fault.Wrap(fault.Invalid, err, "The catalog %s is not valid:\n%v", place, err)
 	}
 	return actions, nil
 }

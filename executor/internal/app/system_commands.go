@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -19,6 +22,7 @@ import (
 	"writ/executor/internal/run"
 	"writ/executor/internal/vault"
 	"writ/fault"
+	"writ/sys"
 )
 
 func systemsCommand(dir *string) *cobra.Command {
@@ -97,7 +101,7 @@ func (a *adding) add(c *config.Config, kind, name string) error {
 		return fault.New(fault.Conflict, "There is already a system %s. Remove it first, or give another name.", name)
 	}
 	v := vault.New(vaultConfig(c))
-	all := newSystems(v)
+	all := newSystems(sys.Real(slog.New(slog.DiscardHandler)), v)
 	driver, err := all.driver(kind)
 	if err != nil {
 		return err
@@ -107,11 +111,14 @@ func (a *adding) add(c *config.Config, kind, name string) error {
 		return err
 	}
 	system := config.System{Name: name, Kind: kind, Environment: given[environmentNeed], BaseURL: given[http.BaseURL],
-		Endpoints: a.endpoints, Options: map[string]string{}, Secrets: map[string]string{}}
+		Endpoints: map[string]string{}, Options: map[string]string{}, Secrets: map[string]string{}}
+	maps.Copy(system.Endpoints, a.endpoints)
 	secrets := map[string]string{}
 	for _, n := range driver.Needs() {
 		switch value := given[n.Name]; {
 		case value == "" || n.Name == http.BaseURL:
+		case n.Endpoint:
+			system.Endpoints[n.Name] = value
 		case n.Secret:
 			system.Secrets[n.Name] = name + "." + n.Name
 			secrets[name+"."+n.Name] = value
@@ -170,8 +177,19 @@ func (a *adding) answers(needs []connector.Need) (map[string]string, error) {
 		if given[n.Name] == "" && !n.Option {
 			return nil, fault.New(fault.Invalid, "%s is missing: %s. Give it on standard input as a line %s=…", n.Name, n.Prompt, n.Name)
 		}
+		given[n.Name] = completed(given[n.Name], n.Path)
 	}
 	return given, nil
+}
+
+// completed adds to an address that has no path of its own the one where such a
+// system has its API, which people need not know.
+func completed(given, path string) string {
+	u, err := url.Parse(given)
+	if path == "" || err != nil || u.Host == "" || strings.Trim(u.Path, "/") != "" {
+		return given
+	}
+	return strings.TrimSuffix(given, "/") + path
 }
 
 func (a *adding) askAll(needs []connector.Need, given map[string]string) error {
@@ -242,7 +260,7 @@ func (a *adding) fingerprint(address string) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
-	case answer == "yes":
+	case answer == "yes", answer == "y":
 		return seen, nil
 	}
 	return "", fault.New(fault.Canceled, "Nothing was configured, because the certificate was not confirmed.")
@@ -261,7 +279,7 @@ func testSystem(cmd *cobra.Command, dir, name string) error {
 	if err != nil {
 		return err
 	}
-	system, err := newSystems(v).dial(configured)
+	system, err := newSystems(sys.Real(slog.New(slog.DiscardHandler)), v).dial(configured)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"writ/executor/internal/run"
 	"writ/executor/internal/vault"
 	"writ/fault"
+	"writ/sys"
 )
 
 // systems keeps the configured systems open. It is where a secret meets a
@@ -36,8 +37,8 @@ type opened struct {
 	stale  bool
 }
 
-func newSystems(v *vault.Vault) *systems {
-	return &systems{drivers: drivers(), vault: v, open: map[string]*opened{}}
+func newSystems(s sys.Sys, v *vault.Vault) *systems {
+	return &systems{drivers: drivers(s), vault: v, open: map[string]*opened{}}
 }
 
 // configure makes configured the systems there are. It opens each, which sends

@@ -11,6 +11,7 @@ import (
 	"writ/executor/internal/executortest"
 )
 
+// Long on purpose: one row a kind of observation.
 func TestObserve(t *testing.T) {
 	t.Parallel()
 	type world = *executortest.World

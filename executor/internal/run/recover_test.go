@@ -13,6 +13,8 @@ import (
 
 // The process is killed after every entry of the journal in turn. Whatever was
 // written down before decides how each step ends, and nothing is sent again.
+//
+// Long on purpose: one row a place to be killed at.
 func TestRecover_afterEachEntry(t *testing.T) {
 	t.Parallel()
 	type world = *executortest.World

@@ -69,6 +69,8 @@ func TestExecute_done(t *testing.T) {
 
 // Each row is one way in which a step can end. sent counts what reached the
 // target as a write.
+//
+// Long on purpose: one row a way to end.
 func TestExecute_outcomes(t *testing.T) {
 	t.Parallel()
 	type world = *executortest.World
