@@ -175,8 +175,13 @@ func TestTokens(t *testing.T) {
 	if err := os.Chmod(filepath.Join(g.home, "tokens/ana.token"), 0o640); err != nil {
 		t.Fatal(err)
 	}
-	if r := g.expect(fault.Refused.Row().Exit, "reject", changeID, "--reason", "no"); !strings.Contains(r.stderr, "chmod 600") {
-		t.Errorf("a token that others can read: %s", r.stderr)
+	for _, args := range [][]string{{"reject", changeID, "--reason", "no"}, {"list"}} {
+		if r := g.expect(fault.Refused.Row().Exit, args...); !strings.Contains(r.stderr, "chmod 600") {
+			t.Errorf("%v with a token that others can read: %s", args, r.stderr)
+		}
+	}
+	if err := os.Remove(filepath.Join(g.home, "tokens/ana.token")); err != nil {
+		t.Fatal(err)
 	}
 	if g.run("list"); last() != agentToken {
 		t.Error("without the approver's token, list does not look as the agent")

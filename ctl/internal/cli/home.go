@@ -126,9 +126,11 @@ var nameForm = regexp.MustCompile(`^[a-z][a-z0-9._-]{0,62}$`)
 
 func (h *home) tokenFile(name string) string { return h.path("tokens", name+".token") }
 
+// hasToken reports whether there is a token of a name. One that cannot be used
+// as it lies there is one: asking as somebody else instead would hide that.
 func (h *home) hasToken(name string) bool {
 	_, err := h.token(name)
-	return err == nil
+	return err == nil || fault.CodeOf(err) == fault.Refused
 }
 
 // token returns the token of a name. A file that others can read is refused:
