@@ -25,6 +25,7 @@ import (
 //	json PATH=VALUE…                     what the last program put on stdout
 //	getjson VAR PATH                     put a value of it into $VAR
 //	call STATUS gate|executor METHOD PATH [as=NAME] [header=NAME:VALUE] [body=TEXT]   raw HTTP over a socket
+//	lines FILE TEXT…                     write a private file of these lines
 //	settles ID STATE                     wait until a change is in a state
 //	deciders N ID                        N people decide at once, half of them yes, half of them no: exactly one succeeds
 func askCommands() map[string]func(*script, []string) {
@@ -56,6 +57,10 @@ func askCommands() map[string]func(*script, []string) {
 			s.need(args, 4, "call STATUS gate|executor METHOD PATH …")
 			s.call(args)
 		},
+		"lines": func(s *script, args []string) {
+			s.need(args, 2, "lines FILE TEXT…")
+			s.Check(os.WriteFile(s.MkAbs(args[0]), []byte(strings.Join(args[1:], "\n")+"\n"), 0o600))
+		},
 		"settles": func(s *script, args []string) {
 			s.need(args, 2, "settles ID STATE")
 			s.eventually(args[0]+" is "+args[1], func() (bool, string) {
@@ -81,7 +86,7 @@ func (s *script) exits(status string, args []string) {
 		s.Check(err)
 	}
 	if strconv.Itoa(got) != status {
-		s.Fatalf("%s ended with status %d, not %s:\n%s%s", strings.Join(args, " "), got, status, s.ReadFile("stdout"), s.ReadFile("stderr"))
+		s.Fatalf("%s ended with status %d, not %s", strings.Join(args, " "), got, status)
 	}
 }
 
@@ -165,11 +170,15 @@ func (s *script) token(name string) string {
 
 // ask calls the gate as somebody.
 func (s *script) ask(method, path, as string, body []byte) (int, []byte) {
+	return s.receive(s.overSocket("gate.sock"), s.asking(method, path, as, body))
+}
+
+func (s *script) asking(method, path, as string, body []byte) *http.Request {
 	req, err := http.NewRequest(method, "http://localhost"+path, bytes.NewReader(body))
 	s.Check(err)
 	req.Header.Set("Authorization", "Bearer "+s.token(as))
 	req.Header.Set("Content-Type", "application/json")
-	return s.receive(s.overSocket("gate.sock"), req)
+	return req
 }
 
 func (s *script) receive(client *http.Client, req *http.Request) (int, []byte) {
@@ -230,21 +239,19 @@ func (s *script) decide(number, id string) {
 	yes, err := json.Marshal(map[string]string{"envelope_digest": s.value(string(body), "envelope_digest"), "shown_digest": s.value(string(body), "shown_digest")})
 	s.Check(err)
 	statuses := make([]int, n)
-	var ready, all sync.WaitGroup
+	var all sync.WaitGroup
 	begin := make(chan struct{})
 	for i := range n {
 		path, say := "/approvals", yes
 		if i%2 == 1 {
 			path, say = "/rejection", []byte(`{"reason":"not now"}`)
 		}
-		ready.Add(1)
+		req := s.asking(http.MethodPost, "/v1/changes/"+id+path, fmt.Sprintf("decider-%d", i), say)
 		all.Go(func() {
-			ready.Done()
 			<-begin
-			statuses[i], _ = s.ask(http.MethodPost, "/v1/changes/"+id+path, fmt.Sprintf("decider-%d", i), say)
+			statuses[i], _ = s.receive(s.overSocket("gate.sock"), req)
 		})
 	}
-	ready.Wait()
 	close(begin)
 	all.Wait()
 	count := map[int]int{}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -33,6 +34,32 @@ func TestMain(m *testing.M) {
 		_ = os.RemoveAll(made)
 	}
 	os.Exit(code)
+}
+
+// TestScripts_runToTheirEnd: testscript's own stop and skip would let a script
+// pass half-way, and a command of ours that has the name of one of testscript's
+// is never reached.
+func TestScripts_runToTheirEnd(t *testing.T) {
+	t.Parallel()
+	scripts, err := filepath.Glob("*.txtar")
+	if err != nil || len(scripts) == 0 {
+		t.Fatalf("there are no scripts: %v", err)
+	}
+	for _, script := range scripts {
+		text, err := os.ReadFile(script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if early := regexp.MustCompile(`(?m)^(\[.*\] *)?(stop|skip)\b.*`).Find(text); early != nil {
+			t.Errorf("%s: %q ends the script early", script, early)
+		}
+	}
+	for _, name := range []string{"cd", "chmod", "cmp", "cmpenv", "cp", "env", "exec", "exists", "grep", "kill", "mkdir", "mv", "rm", "skip",
+		"stderr", "stdin", "stdout", "stop", "symlink", "ttyin", "ttyout", "unquote", "wait"} {
+		if commands()[name] != nil {
+			t.Errorf("%s is a command of testscript", name)
+		}
+	}
 }
 
 func TestScripts(t *testing.T) {

@@ -24,7 +24,7 @@ import (
 //
 //	forge FILE [-blind] ACTION PARAM=VALUE…   put a writ that is valid in every way, unsealed, into FILE;
 //	                                          -blind does not look at the target first
-//	post CODE[/REASON] FILE [EDIT…]           edit it, seal it with the gate's key and hand it over; the executor
+//	post CODE[/REASON] [-twin] FILE [EDIT…]   edit it, seal it with the gate's key and hand it over; the executor
 //	                                          must answer with that refusal, or "accepted" (its run is $RUN)
 //	race N FILE                               hand the same sealed writ over N times at once: one is accepted, the others are spent
 //	alter FILE [resealed]                     change each value of the writ after it was sealed, or each of the envelope
@@ -39,8 +39,12 @@ func forgeCommands() map[string]func(*script, []string) {
 	return map[string]func(*script, []string){
 		"forge": func(s *script, args []string) { s.need(args, 2, "forge FILE ACTION…"); s.forge(args) },
 		"post": func(s *script, args []string) {
-			s.need(args, 2, "post CODE[/REASON] FILE [EDIT…]")
-			s.expect(args[0], s.post(s.sealed(args[1], args[2:])))
+			s.need(args, 2, "post CODE[/REASON] [-twin] FILE [EDIT…]")
+			to, rest := "executor.sock", args[1:]
+			if rest[0] == "-twin" {
+				to, rest = "twin.sock", rest[1:]
+			}
+			s.expect(args[0], s.post(to, s.sealed(rest[0], rest[1:])))
 		},
 		"race":  func(s *script, args []string) { s.need(args, 2, "race N FILE"); s.race(args[0], args[1]) },
 		"alter": func(s *script, args []string) { s.need(args, 1, "alter FILE [resealed]"); s.alter(args) },
@@ -50,7 +54,7 @@ func forgeCommands() map[string]func(*script, []string) {
 		},
 		"raw": func(s *script, args []string) {
 			s.need(args, 2, "raw CODE/REASON TEXT")
-			s.expect(args[0], s.post([]byte(args[1])))
+			s.expect(args[0], s.post("executor.sock", []byte(args[1])))
 		},
 	}
 }
@@ -143,7 +147,7 @@ func (s *script) observe(w *writ.Writ) (o writ.Observation) {
 	o.Entity = "nowhere"
 	text, err := writ.Seal(writ.KindWrit, w, s.gateKey())
 	s.Check(err)
-	a := s.post(text)
+	a := s.post("executor.sock", text)
 	var all writ.Observations
 	if a.status != http.StatusOK || json.Unmarshal(a.body, &all) != nil || len(all.Observations) != 1 {
 		s.Fatalf("the executor observes nothing: %d %s", a.status, a.body)
@@ -246,10 +250,10 @@ type posted struct {
 	body   []byte
 }
 
-func (s *script) post(sealed []byte) posted {
+func (s *script) post(socket string, sealed []byte) posted {
 	req, err := http.NewRequest(http.MethodPost, "http://localhost"+writ.PathWrits, bytes.NewReader(sealed))
 	s.Check(err)
-	status, body := s.receive(s.overSocket("executor.sock"), req)
+	status, body := s.receive(s.overSocket(socket), req)
 	return posted{status, body}
 }
 
@@ -310,7 +314,7 @@ func (s *script) race(number, file string) {
 	for i := range n {
 		all.Go(func() {
 			<-begin
-			answers[i] = s.post(text)
+			answers[i] = s.post("executor.sock", text)
 		})
 	}
 	close(begin)
@@ -346,7 +350,7 @@ func (s *script) alter(args []string) {
 		} else {
 			text = splice(good, s.sealed(args[0], []string{edit}))
 		}
-		a := s.post(text)
+		a := s.post("executor.sock", text)
 		if code, _, _ := strings.Cut(a.said(), "/"); code == "accepted" || code == "spent" || !strings.HasPrefix(strconv.Itoa(a.status), "4") {
 			s.Fatalf("with another %s the writ is taken, or almost: %s", path, a.said())
 		}

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"writ"
 )
 
 // process is a program that a script started.
@@ -23,24 +25,34 @@ type process struct {
 }
 
 // processCommands start and end the programs. NAME is up (writ up, with both
-// processes below it), gate or executor.
+// processes below it), gate, executor, or twin: another executor, whose data
+// directory a script has made beside the first.
 //
 //	connect [KIND…]          writ init, and one system of each kind through the real commands
+//	people N ROLE            add N people, decider-0, decider-1 …
 //	netbox-as TOKEN          connect NetBox with this token
 //	start NAME [PREFIX…]     start it, below another program if one is named, and wait until it answers
-//	stop NAME                ask it to end (SIGTERM) and wait until it has, with status 0
+//	quit NAME                ask it to end (SIGTERM) and wait until it has, with status 0
 //	kill9 NAME               kill it; below up, only the one process
 //	ends NAME STATUS         wait until it has ended by itself; its log on stdout
 //	log NAME                 its log so far, on stdout
 func processCommands() map[string]func(*script, []string) {
 	return map[string]func(*script, []string){
 		"connect": func(s *script, args []string) { s.connect(args) },
+		"people": func(s *script, args []string) {
+			s.need(args, 2, "people N ROLE")
+			n, err := strconv.Atoi(args[0])
+			s.Check(err)
+			for i := range n {
+				s.run("", "writ", "principals", "add", fmt.Sprintf("decider-%d", i), "--role", args[1])
+			}
+		},
 		"netbox-as": func(s *script, args []string) {
 			s.need(args, 1, "netbox-as TOKEN")
 			s.connectNetBox(args[0])
 		},
 		"start": func(s *script, args []string) { s.need(args, 1, "start NAME"); s.start(args[0], args[1:]) },
-		"stop": func(s *script, args []string) {
+		"quit": func(s *script, args []string) {
 			s.need(args, 1, "stop NAME")
 			p := s.processes[args[0]]
 			if p == nil {
@@ -84,6 +96,8 @@ func (s *script) start(name string, prefix []string) {
 		args = []string{filepath.Join(s.bin, "writ-gate"), "run", "--dir", filepath.Join(s.dir, "gate")}
 	case "executor":
 		args = []string{filepath.Join(s.bin, "writ-executor"), "run", "--dir", filepath.Join(s.dir, "executor")}
+	case "twin":
+		args = []string{filepath.Join(s.bin, "writ-executor"), "run", "--dir", filepath.Join(s.dir, "twin")}
 	default:
 		s.Fatalf("there is no program %q", name)
 	}
@@ -94,8 +108,12 @@ func (s *script) start(name string, prefix []string) {
 			s.Fatalf("%s ended instead of answering:\n%s", name, readLog(p.log))
 		default:
 		}
-		up := (name == "executor" || s.answers("gate.sock", "/v1/policy")) && (name == "gate" || s.answers("executor.sock", "/v1/hello"))
-		return up, readLog(p.log)
+		for _, socket := range map[string][]string{"up": {"executor", "gate"}, "gate": {"gate"}, "executor": {"executor"}, "twin": {"twin"}}[name] {
+			if !s.answers(socket + ".sock") {
+				return false, readLog(p.log)
+			}
+		}
+		return true, ""
 	})
 }
 
@@ -108,7 +126,7 @@ func (s *script) spawn(name string, args []string) *process {
 	s.Check(err)
 	p.cmd = exec.Command(args[0], args[1:]...)
 	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = s.MkAbs("."), out, out
-	p.cmd.Env = []string{"PATH=" + s.Getenv("PATH"), "HOME=" + s.Getenv("HOME"), "CANARY=" + s.Getenv("CANARY")}
+	p.cmd.Env = []string{"PATH=" + s.Getenv("PATH"), "HOME=" + s.Getenv("HOME"), "CANARY=" + s.Getenv("CANARY"), "BACKUPS=" + s.Getenv("BACKUPS")}
 	s.Check(p.cmd.Start())
 	s.processes[name] = p
 	go func() {
@@ -173,9 +191,8 @@ func (s *script) pid(name string) int {
 }
 
 // answers asks over a socket of the installation whether anybody is there.
-func (s *script) answers(socket, path string) bool {
-	client := s.overSocket(socket)
-	resp, err := client.Get("http://localhost" + path)
+func (s *script) answers(socket string) bool {
+	resp, err := s.overSocket(socket).Get("http://localhost" + writ.PathHello)
 	if err == nil {
 		_ = resp.Body.Close()
 	}

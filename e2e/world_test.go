@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	proxmox "writ/connector/proxmox/fake"
 	"writ/connector/recorder"
 	"writ/e2e/fakes"
 )
@@ -129,7 +130,8 @@ func (s *script) faultOf(args []string) recorder.Fault {
 
 // meanwhile changes something as somebody else would, past writ:
 //
-//	proxmox touch VMID · proxmox set VMID OPTION VALUE · proxmox lose-next-create
+//	proxmox touch VMID · proxmox set VMID OPTION VALUE ·
+//	proxmox guest VMID HOSTNAME · proxmox lose-next-create
 //	netbox post|patch PATH JSON
 //	npm put PATH JSON · npm break HOST-ID TEXT · npm lag N
 func (s *script) meanwhile(args []string) {
@@ -148,6 +150,9 @@ func (s *script) meanwhile(args []string) {
 	case "proxmox set":
 		s.need(rest, 3, "meanwhile proxmox set VMID OPTION VALUE")
 		s.world.Proxmox.Set(number(0), rest[1], rest[2])
+	case "proxmox guest":
+		s.need(rest, 2, "meanwhile proxmox guest VMID HOSTNAME")
+		s.world.Proxmox.AddLXC(number(0), proxmox.Guest{Hostname: rest[1]})
 	case "proxmox lose-next-create":
 		s.world.Proxmox.LoseNextCreate()
 	case "npm break":
