@@ -51,7 +51,7 @@ func (r *Rules) approved(w *writ.Writ, writes bool, now time.Time) error {
 // approver checks who approved.
 func (r *Rules) approver(a *writ.Approval, e *writ.Envelope, before []writ.Approval) error {
 	if a.ApprovedBy.Kind != writ.Human || !slices.Contains(r.Approvers, a.ApprovedBy.Name) {
-		return refuse("unknown_approver", "The executor knows no human approver %q. Run: writ-executor add-approver %q", a.ApprovedBy.Name, a.ApprovedBy.Name)
+		return refuse("unknown_approver", "The executor knows no human approver %q.", a.ApprovedBy.Name)
 	}
 	if strings.EqualFold(a.ApprovedBy.Name, e.RequestedBy.Name) {
 		return refuse("self_approval", "%q asked for the change and cannot approve it.", a.ApprovedBy.Name)

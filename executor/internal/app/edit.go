@@ -37,15 +37,21 @@ func edit(ctx context.Context, dir string, change func(*config.Config) error) er
 	if err != nil {
 		return err
 	}
-	if c, err = config.Load(dir); err == nil { // it may have changed until we had the lock
-		if err = change(c); err == nil {
-			if err = c.Save(); err == nil {
-				_, err = tell(ctx, c, "/reload", nil)
-			}
+	err = func() error {
+		if c, err = config.Load(dir); err != nil { // it may have changed until we had the lock
+			return err
 		}
-	}
-	if fault.ReasonOf(err) == notRunning {
-		err = nil
+		if err := change(c); err != nil {
+			return err
+		}
+		return c.Save()
+	}()
+	if err == nil {
+		if _, err = tell(ctx, c, "/reload", nil); fault.ReasonOf(err) == notRunning {
+			err = nil
+		} else if err != nil {
+			err = fault.Wrap(fault.CodeOf(err), err, "It is saved, but the running executor goes on as it was: %s", fault.TextOf(err))
+		}
 	}
 	return errors.Join(err, release())
 }

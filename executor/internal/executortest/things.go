@@ -13,7 +13,8 @@ import (
 type Things struct {
 	mu     sync.Mutex
 	Values map[string]string
-	Ignore bool // takes writes and forgets them
+	Ignore bool               // takes writes and forgets them
+	OnPut  func(thing string) // is called before a thing is changed
 	tasks  []map[string]string
 }
 
@@ -56,6 +57,9 @@ func (t *Things) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	case isThing && q.Method == http.MethodPut && in["value"] == "wrong":
 		http.Error(w, "wrong value from "+q.Header.Get("Authorization"), http.StatusUnprocessableEntity)
 	case isThing && q.Method == http.MethodPut:
+		if t.OnPut != nil {
+			t.OnPut(name)
+		}
 		if !t.Ignore {
 			t.Values[name] = in["value"]
 		}

@@ -316,7 +316,9 @@ func (w *World) Rewind(t testing.TB, o *writ.Writ, entries []journal.Entry) {
 			t.Fatal(err)
 		}
 	}
+	w.Later(-time.Hour) // the journal was there before the writ
 	w.Restart(t)
+	w.Later(time.Hour)
 	sealed := w.Seal(t, o)
 	if err := w.Journal.Admit(t.Context(), journal.Admission{Writ: o, Digest: writ.DigestBytes(sealed), Sealed: sealed}); err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"time"
 
 	"modernc.org/sqlite"
 
@@ -29,8 +30,9 @@ func migrations() []string { return []string{first} }
 // Journal is an open journal. It is safe for concurrent use, also by several
 // processes.
 type Journal struct {
-	db  *sql.DB
-	sys sys.Sys
+	db     *sql.DB
+	sys    sys.Sys
+	opened time.Time
 }
 
 // connector opens connections of one data source without a global registry.
@@ -52,7 +54,7 @@ func Open(ctx context.Context, file string, s sys.Sys) (*Journal, error) {
 	db := sql.OpenDB(connector(source.String()))
 	// One connection: commits wait for the disk, and more writers would only wait for each other.
 	db.SetMaxOpenConns(1)
-	j := &Journal{db: db, sys: s}
+	j := &Journal{db: db, sys: s, opened: s.Now()}
 	if err := j.migrate(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}

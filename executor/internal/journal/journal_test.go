@@ -29,7 +29,7 @@ func open(t *testing.T, file string) *journal.Journal {
 }
 
 func admission(nonce, run string, epoch, fence int64) journal.Admission {
-	w := &writ.Writ{Purpose: writ.Execute, Nonce: nonce, Run: run, Epoch: epoch, Fences: []writ.Fence{{Entity: "e", Number: fence}}}
+	w := &writ.Writ{Purpose: writ.Execute, Nonce: nonce, Run: run, Epoch: epoch, IssuedAt: writ.At(time.Now().Add(time.Minute)), Fences: []writ.Fence{{Entity: "e", Number: fence}}}
 	return journal.Admission{Writ: w, Digest: writ.DigestBytes([]byte(nonce)), Sealed: []byte(nonce)}
 }
 
@@ -82,6 +82,32 @@ func TestAdmit_observeIsSpentAndRaisesTheEpoch(t *testing.T) {
 	}
 	if _, err := j.State(t.Context(), "run_1", 0); fault.CodeOf(err) != fault.NotFound {
 		t.Errorf("an observe writ has a run state: %v", err)
+	}
+}
+
+// An old copy of the journal does not know what was spent since; no writ of
+// that time is taken any more.
+func TestAdmit_afterAnOldCopyIsRestored(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
+	s := sys.Real(slog.New(slog.DiscardHandler))
+	s.Now = func() time.Time { return now }
+	a := admission("n1", "run_1", 1, 1)
+	a.Writ.IssuedAt = writ.At(now)
+	dir := t.TempDir()
+	for i, want := range []string{"", "issued_before_start"} {
+		file := filepath.Join(dir, string(rune('a'+i))) // the second knows nothing of the first
+		j, err := journal.Open(t.Context(), file, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := j.Admit(t.Context(), a); fault.ReasonOf(err) != want {
+			t.Errorf("start %d: %v, want %q", i, err, want)
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+		now = now.Add(time.Second)
 	}
 }
 

@@ -115,7 +115,7 @@ func (r *Runner) preview(a *catalog.Action, scope *catalog.Scope, o *writ.Observ
 	o.Known = known
 	// A way back may need what only the act itself tells, such as a new id; the
 	// receipt then has it.
-	if call, err := a.Rollback(scope); err == nil && r.showable(call) {
+	if call, err := a.Rollback(scope); err == nil && r.showable(a, call) {
 		o.Rollback = call
 	}
 	return "", nil

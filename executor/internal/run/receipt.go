@@ -60,7 +60,7 @@ func (t *task) wayBack() {
 		return
 	}
 	t.way = call
-	if !t.showable(call) {
+	if !t.showable(t.Action, call) {
 		t.receipt.Detail = t.clean(strings.TrimSpace(t.receipt.Detail + " The way back holds a secret, so it is not shown; restore by hand from " + t.receipt.BackupReference + "."))
 		return
 	}
@@ -68,7 +68,7 @@ func (t *task) wayBack() {
 	t.receipt.RollbackReference = strings.Join([]string{"rollback", t.receipt.Run, t.Plan.System, t.Plan.Action}, ":")
 }
 
-// showable reports whether a call holds nothing that redaction would hide.
-func (r *Runner) showable(call *writ.Call) bool {
-	return call == nil || reflect.DeepEqual(r.Redactor().Value(call.Params), any(call.Params))
+// showable reports whether a way back holds nothing that redaction would hide.
+func (r *Runner) showable(a *catalog.Action, call *writ.Call) bool {
+	return call == nil || a.Sensitivity != catalog.Secret && reflect.DeepEqual(r.Redactor().Value(call.Params), any(call.Params))
 }

@@ -9,6 +9,7 @@ import (
 	"writ/connector/recorder"
 	"writ/executor/internal/executortest"
 	"writ/executor/internal/journal"
+	"writ/fault"
 )
 
 // The process is killed after every entry of the journal in turn. Whatever was
@@ -163,6 +164,29 @@ func TestRecover_verifiesAgain(t *testing.T) {
 				t.Errorf("%+v", r)
 			}
 		})
+	}
+}
+
+// The journal fails between a write and its result: the door closes, and the
+// next start says that the outcome is unknown.
+func TestExecute_journalFailsAfterTheWrite(t *testing.T) {
+	t.Parallel()
+	w := executortest.New(t)
+	o := w.Approved(t, writ.Rollback, set(t, w, "s1", "a", "new"), set(t, w, "s2", "b", "new"))
+	a, err := w.Door.Admit(t.Context(), w.Seal(t, o))
+	must(t, err)
+	w.Things.OnPut = func(string) { _ = w.Journal.Close() }
+	if err := w.Runner.Execute(t.Context(), a); err == nil || fault.ReasonOf(w.Door.Closed()) != "journal_failed" {
+		t.Errorf("Execute: %v; the door: %v", err, w.Door.Closed())
+	}
+	w.Journal = nil
+	w.Restart(t)
+	must(t, w.Runner.Recover(t.Context()))
+	if diff := cmp.Diff([]string{"s1 unknown executor_restarted", "s2 not_executed step_before_failed"}, ends(w.Receipts(t, o.Run))); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if n := len(w.Recorder.Writes()); n != 1 {
+		t.Errorf("%d writes", n)
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"writ"
-	"writ/connector/recorder"
 	"writ/executor/internal/admit"
 	"writ/executor/internal/executortest"
 	"writ/executor/internal/serve"
@@ -153,7 +152,13 @@ func TestLink_waits(t *testing.T) {
 	w := executortest.New(t)
 	c := link(t, w)
 	o := w.Approved(t, writ.Stop, w.Step(t, "s1", "thing.set", writ.Object{"name": "a", "value": "one"}), w.Step(t, "s2", "thing.set", writ.Object{"name": "b", "value": "two"}))
-	w.Recorder.Inject(recorder.Fault{Method: "PUT", Path: "/things/b", Mode: "hang_before"})
+	arrived, goOn := make(chan bool), make(chan bool)
+	w.Things.OnPut = func(thing string) {
+		if thing == "b" {
+			arrived <- true
+			<-goOn
+		}
+	}
 	if _, err := call(t, c, "POST", writ.PathWrits, w.Seal(t, o), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -169,8 +174,9 @@ func TestLink_waits(t *testing.T) {
 	if _, err := call(t, c, "GET", writ.PathRuns+o.Run+"?after=1&wait_ms=10", nil, &state); err != nil || len(state.Receipts) != 0 || state.Finished {
 		t.Errorf("before the second: %+v %v", state, err)
 	}
+	<-arrived
 	w.Door.Close(admit.Draining()) // the step under way is finished all the same
-	w.Recorder.Release()
+	goOn <- true
 	if _, err := call(t, c, "GET", writ.PathRuns+o.Run+"?after=1&wait_ms=20000", nil, &state); err != nil || len(state.Receipts) != 1 {
 		t.Errorf("the second: %+v %v", state, err)
 	}
