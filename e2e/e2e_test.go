@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"writ/connector/recorder"
 )
 
 // patience is how long a script waits for what must come, before it fails.
@@ -100,22 +102,29 @@ func commands() map[string]command {
 	add(auditCommands())
 	add(forgeCommands())
 	add(memoryCommands())
+	add(docsCommands())
 	return all
 }
 
 // script is what one script has at hand.
 type script struct {
 	*testscript.TestScript
+	root      string // of the repository
 	bin       string
 	dir       string // where writ is installed, $WRIT_DIR
 	world     *worldOf
+	dns       *recorder.Recorder
 	processes map[string]*process
 }
 
 type scriptKey struct{}
 
 func setUp(env *testscript.Env, bin string) error {
-	s := &script{bin: bin, dir: filepath.Join(env.WorkDir, "w"), processes: map[string]*process{}}
+	root, err := filepath.Abs("..")
+	if err != nil {
+		return err
+	}
+	s := &script{root: root, bin: bin, dir: filepath.Join(env.WorkDir, "w"), processes: map[string]*process{}}
 	env.Values[scriptKey{}] = s
 	env.Setenv("PATH", bin+string(os.PathListSeparator)+env.Getenv("PATH"))
 	env.Setenv("HOME", env.WorkDir)

@@ -88,6 +88,8 @@ func (s *script) recorder(kind string) *recorder.Recorder {
 		return s.world.NetBox.Recorder
 	case "npm":
 		return s.world.NPM.Recorder
+	case "dns":
+		return s.dns
 	}
 	s.Fatalf("there is no fake of kind %q", kind)
 	return nil
