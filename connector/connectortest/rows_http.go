@@ -224,7 +224,7 @@ func pathEscaped(t *testing.T, s Suite) {
 
 func pathElsewhere(t *testing.T, s Suite) {
 	e := open(t, s, setup{})
-	for _, path := range []string{"/../x", "/a/..", "/a/%2e%2E/b", "/a/..%2Fb", "/a/%2e%2e%5cb", "/./a", "//elsewhere.example.test/x", "/a//b", "/a//",
+	for _, path := range []string{"/../x", "/a/..", "/a/%2e%2E/b", "/a/..%2Fb", "/a/%2e%2e%5cb", "/./a", "//elsewhere.example.test/x", "/a//b", "/a//", "//",
 		"/a?b=c", "/a#b", "/a b", "/a%0d%0ab", "/a\r\nb", "/a%zz", "/a{b", "https://elsewhere.example.test/x"} {
 		for _, verb := range []string{"get", "delete"} {
 			_, failed := e.do(t.Context(), catalog.Call{Verb: verb, Path: path})

@@ -241,20 +241,22 @@ func TestWrite_ifMatchAmongCallsOfOneTarget(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	target := open(t, dir)
-	put(t, dir, "a", "start")
-	var all sync.WaitGroup
-	won := make(chan string, 8)
-	for i := range 8 {
-		all.Go(func() {
-			text := fmt.Sprint("from ", i)
-			if _, err := target.Do(t.Context(), write("a", text, sum("start"))); err == nil {
-				won <- text
-			}
-		})
-	}
-	all.Wait()
-	if len(won) != 1 || tree(t, dir)["a"] != <-won {
-		t.Errorf("%d more writes say that they replaced the same content", len(won))
+	for range 40 {
+		put(t, dir, "a", "start")
+		var all sync.WaitGroup
+		won := make(chan string, 8)
+		for i := range 8 {
+			all.Go(func() {
+				text := fmt.Sprint("from ", i)
+				if _, err := target.Do(t.Context(), write("a", text, sum("start"))); err == nil {
+					won <- text
+				}
+			})
+		}
+		all.Wait()
+		if len(won) != 1 || tree(t, dir)["a"] != <-won {
+			t.Fatalf("%d more writes say that they replaced the same content", len(won))
+		}
 	}
 }
 
@@ -461,6 +463,32 @@ func TestDo_swapped(t *testing.T) {
 		t.Error("something with the content of a file outside was removed")
 	}
 	t.Log(done)
+}
+
+// TestRead_swappedForAPipe swaps a file for a pipe, which holds whoever opens it
+// in the ordinary way until somebody writes.
+func TestRead_swappedForAPipe(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	put(t, dir, "a", "one")
+	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	all.Go(func() {
+		for ctx.Err() == nil {
+			unix.Renameat2(unix.AT_FDCWD, filepath.Join(dir, "a"), unix.AT_FDCWD, filepath.Join(dir, "pipe"), unix.RENAME_EXCHANGE)
+		}
+	})
+	target := open(t, dir)
+	for range 5000 {
+		if seen, err := target.Do(t.Context(), read("a")); err == nil && seen.Text != "one" {
+			t.Errorf("got %+v", seen)
+		}
+	}
+	stop()
+	all.Wait()
 }
 
 func TestOpen_refuses(t *testing.T) {

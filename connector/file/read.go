@@ -38,33 +38,33 @@ func irregular(name string) error {
 
 // content reads a file below root. It is looked at before it is opened, since to
 // open a device can have an effect, and after, since it may have been swapped.
-func content(root *os.Root, name string) ([]byte, fs.FileInfo, error) {
+func content(root *os.Root, name string) ([]byte, error) {
 	info, err := root.Stat(name)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if !regular(info) {
-		return nil, nil, irregular(name)
+		return nil, irregular(name)
 	}
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe must not hold us
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer f.Close()
 	if info, err = f.Stat(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if !regular(info) {
-		return nil, nil, irregular(name)
+		return nil, irregular(name)
 	}
 	b, err := io.ReadAll(io.LimitReader(f, maxContent+1))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if len(b) > maxContent {
-		return nil, nil, connector.Errorf(writ.NotExecuted, "too_large", 0, "%q has more than 1 MiB; nothing was changed.", name)
+		return nil, connector.Errorf(writ.NotExecuted, "too_large", 0, "%q has more than 1 MiB; nothing was changed.", name)
 	}
-	return b, info, nil
+	return b, nil
 }
 
 func digest(b []byte) string {
@@ -73,7 +73,7 @@ func digest(b []byte) string {
 }
 
 func (t *target) read(name string) (catalog.Seen, error) {
-	b, _, err := content(t.root, name)
+	b, err := content(t.root, name)
 	if err != nil {
 		return catalog.Seen{}, err
 	}
@@ -153,7 +153,7 @@ func (t *target) entry(name string, d fs.DirEntry, suffix string, search bool, c
 		}
 		return nil, irregular(name)
 	}
-	b, _, err := content(t.root, name)
+	b, err := content(t.root, name)
 	if err != nil || !bytes.Contains(b, contains) {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ func (t *target) write(c catalog.Call) (catalog.Seen, error) {
 	base := path.Base(c.Path)
 	var before fs.FileInfo
 	if c.IfMatch != "" {
-		if before, err = unchanged(parent, base, c.IfMatch); err != nil {
+		if before, err = parent.Lstat(base); err != nil {
 			return catalog.Seen{}, err
 		}
 	}
@@ -41,7 +41,7 @@ func (t *target) write(c catalog.Call) (catalog.Seen, error) {
 	}
 	if c.IfMatch == "" {
 		err = parent.Link(name, base) // fails if there is something, whoever put it there meanwhile
-	} else if _, err = unchanged(parent, base, c.IfMatch); err == nil {
+	} else if err = unchanged(parent, base, c.IfMatch); err == nil {
 		err = parent.Rename(name, base)
 	}
 	parent.Remove(name) // there is nothing to remove after a rename
@@ -93,7 +93,7 @@ func (t *target) remove(c catalog.Call) (catalog.Seen, error) {
 	}
 	defer parent.Close()
 	base := path.Base(c.Path)
-	if _, err := unchanged(parent, base, c.IfMatch); err != nil {
+	if err := unchanged(parent, base, c.IfMatch); err != nil {
 		return catalog.Seen{}, err
 	}
 	if err := parent.Remove(base); err != nil {
@@ -104,22 +104,22 @@ func (t *target) remove(c catalog.Call) (catalog.Seen, error) {
 
 // unchanged checks that a name is an ordinary file itself, no link to one, with
 // that content.
-func unchanged(parent *os.Root, name, sum string) (fs.FileInfo, error) {
-	itself, err := parent.Lstat(name)
+func unchanged(parent *os.Root, name, sum string) error {
+	info, err := parent.Lstat(name)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if !regular(itself) {
-		return nil, irregular(name)
+	if !regular(info) {
+		return irregular(name)
 	}
-	b, info, err := content(parent, name)
+	b, err := content(parent, name)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if !os.SameFile(itself, info) || digest(b) != sum {
-		return nil, connector.Errorf(writ.NotExecuted, "precondition_failed", 0, "%q is no longer what it was; nothing was changed.", name)
+	if digest(b) != sum {
+		return connector.Errorf(writ.NotExecuted, "precondition_failed", 0, "%q is no longer what it was; nothing was changed.", name)
 	}
-	return info, nil
+	return nil
 }
 
 // kept puts a change of a directory on the disk. The change is made already, so

@@ -233,6 +233,27 @@ func TestOpen_refuses(t *testing.T) {
 	}
 }
 
+type vault map[string]string
+
+func (v vault) Secret(name string) (connector.Secret, error) {
+	return connector.NewSecret(v[name]), nil
+}
+
+func TestAuthenticate_leavesTheRequestAsItWas(t *testing.T) {
+	t.Parallel()
+	var sent string
+	via := http.New(http.Generic()).Authenticate(connector.System{Options: map[string]string{"auth": "bearer"}}, vault{"token": "fake-token"},
+		http.RoundTripper(func(q *nethttp.Request) (*nethttp.Response, error) {
+			sent = q.Header.Get("Authorization")
+			return nil, io.EOF
+		}))
+	q, _ := nethttp.NewRequest("GET", "http://a.example.test", nil)
+	via.RoundTrip(q)
+	if sent != "Bearer fake-token" || len(q.Header) > 0 {
+		t.Errorf("sent %q, and the request keeps %v", sent, q.Header)
+	}
+}
+
 func TestCheck_unreachable(t *testing.T) {
 	t.Parallel()
 	wrong, err := open(t, "http://127.0.0.1:1", "", http.Timeouts{}).Check(t.Context())

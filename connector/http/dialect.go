@@ -25,6 +25,9 @@ const BaseURL = "base_url"
 // must be set.
 type Dialect struct {
 	Kind string
+	// Example is an address as people know it, and Path what they need not add:
+	// where the API begins on such a system. Both may be empty.
+	Example, Path string
 	// Needs are asked for after BaseURL. Options that are not listed are refused.
 	Needs []connector.Need
 	// Valid says what is wrong with the options. Nil takes every value.
@@ -61,8 +64,12 @@ type driver struct{ dialect Dialect }
 func (d driver) Kind() string { return d.dialect.Kind }
 
 func (d driver) Needs() []connector.Need {
+	example := d.dialect.Example
+	if example == "" {
+		example = "https://host.example.test:8443/api"
+	}
 	return append([]connector.Need{
-		{Name: BaseURL, Prompt: "Address of the API, e.g. https://host.example.test:8443/api"},
+		{Name: BaseURL, Prompt: "Address, e.g. " + example, Path: d.dialect.Path},
 	}, d.dialect.Needs...)
 }
 

@@ -287,6 +287,27 @@ func TestTransport_reasonPhrase(t *testing.T) {
 	}
 }
 
+func TestTransport_decompressesNothing(t *testing.T) {
+	t.Parallel()
+	address := rawServer(t, func(_ context.Context, c net.Conn) {
+		nethttp.ReadRequest(bufio.NewReader(c))
+		io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\ngzip")
+	})
+	transport, err := http.Transport("", http.Timeouts{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, _ := nethttp.NewRequest("GET", "http://"+address, nil) // as a login would be made: it says nothing of encodings
+	a, err := transport.RoundTrip(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Body.Close()
+	if b, err := io.ReadAll(a.Body); string(b) != "gzip" || err != nil {
+		t.Errorf("got %q, %v; want the body as it was sent", b, err)
+	}
+}
+
 func TestTransport_usesNoProxy(t *testing.T) {
 	t.Parallel()
 	for _, scheme := range []string{"http", "https"} {
