@@ -56,6 +56,11 @@ type Need struct {
 	Default string
 	Secret  bool // goes into the vault; asked without echo
 	Option  bool // may stay empty
+	// Path is added to an address that is given without one.
+	Path string
+	// Endpoint says that the value is a further address of the system, which
+	// calls name with "at", and not an option.
+	Endpoint bool
 }
 
 // System is one configured system as a driver sees it: no secret in it.
