@@ -85,6 +85,8 @@ func TestHeld(t *testing.T) {
 	}
 	stale := change(model.Failed, writ.NotExecuted)
 	stale.Receipts[0].Reason = "stale"
+	without := func(c *model.Change) *model.Change { c.Receipts = nil; return c }
+	unchanged := func(c *model.Change) *model.Change { c.Receipts[0].Changed = false; return c }
 	for _, c := range []struct {
 		name   string
 		change *model.Change
@@ -99,6 +101,10 @@ func TestHeld(t *testing.T) {
 		{"unknown", change(model.Unknown, writ.Unknown), true, "unknown"},
 		{"rolled back", change(model.RolledBack, writ.RolledBack, writ.Failed), false, "failed"},
 		{"rollback failed", change(model.RollbackFailed, writ.RollbackFailed), true, "stranded"},
+		{"unknown, without a receipt", without(change(model.Unknown, writ.Done)), true, "unknown"},
+		{"unknown, with an outcome that nobody knows", change(model.Unknown, "surprising"), true, "unknown"},
+		{"never sent", without(change(model.Failed, writ.Done)), false, "failed"},
+		{"done, nothing had to be changed, then failed", unchanged(change(model.Failed, writ.Done, writ.Failed)), false, "failed"},
 		{"still running", change(model.Executing, writ.Done), false, "approval_missing"},
 	} {
 		if got := c.change.Held(); got != c.held {
