@@ -40,11 +40,11 @@ func (p *Pipeline) approve(ctx context.Context, who model.Caller, id string, a A
 			return err
 		}
 		switch {
-		case slices.ContainsFunc(c.Approvals, func(given writ.Approval) bool { return given.ApprovedBy.Name == who.Name }):
+		case slices.ContainsFunc(c.Approvals, func(given writ.Approval) bool { return strings.EqualFold(given.ApprovedBy.Name, who.Name) }):
 			return fault.New(fault.Spent, "You approved %s before. It waits for %d more.", c.ID, c.Decision.Count-int64(len(c.Approvals))).Because("approved_before")
 		case a.EnvelopeDigest != c.Digest || a.ShownDigest != review.ShownDigest:
 			return fault.New(fault.Stale, "What you were shown is not what %s is now. Look at it again.", c.ID).Because("shown_differs")
-		case strings.TrimSpace(a.Phrase) != c.Decision.Phrase:
+		case c.Decision.Phrase != "" && strings.TrimSpace(a.Phrase) != c.Decision.Phrase:
 			return fault.New(fault.Denied, "%s needs the typed phrase that its review names.", c.ID).Because("phrase_missing")
 		}
 		scope, err := writ.ScopeOf(c.Envelope)

@@ -64,9 +64,12 @@ func (p *Pipeline) verdict(assessed Assessed) model.Decision {
 		ChangeTicket: c.Request.ChangeTicket, PreviewKnown: true, Rollback: c.Request.RollbackOf != "",
 	}
 	var refusals []string
-	target := ""
+	target, strictest := "", -1
 	for i := range c.Steps {
 		s := &c.Steps[i]
+		if s.Class.Rank() > strictest {
+			target, strictest = s.Entity, s.Class.Rank()
+		}
 		facts.Actions = append(facts.Actions, s.Action)
 		facts.Systems = append(facts.Systems, s.System)
 		facts.Entities = append(facts.Entities, s.Entities()...)
@@ -74,9 +77,6 @@ func (p *Pipeline) verdict(assessed Assessed) model.Decision {
 		facts.PreviewKnown = facts.PreviewKnown && (assessed.weighed.Steps[i].Known || s.Class == writ.ReadOnly)
 		if i < len(c.Observations) {
 			refusals = append(refusals, c.Observations[i].Refusals...)
-		}
-		if target == "" || s.Class == c.Assessment.Class && s.Class == writ.Destructive {
-			target = s.Entity
 		}
 	}
 	d := p.Policy.Decide(facts, target)

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"slices"
 
 	"writ"
 	"writ/fault"
@@ -10,35 +11,51 @@ import (
 	"writ/gate/internal/store"
 )
 
-// Dispatched is a change whose writ was handed to the executor, or may have been.
-type Dispatched struct{ change *model.Change }
-
 // dispatch takes the locks, seals the writ and hands it over. The order is what
 // keeps it safe: validity is checked and the locks are taken in the transaction
 // that claims the change; the audit file holds that event before a byte leaves.
-func (p *Pipeline) dispatch(ctx context.Context, id string) (Dispatched, error) {
+// It fails only if it is certain that the executor has not taken the writ.
+func (p *Pipeline) dispatch(ctx context.Context, id string) error {
 	hello, err := p.Executor.Hello(ctx)
+	if err == nil && hello.Locked {
+		err = fault.New(fault.Unavailable, "The vault of the executor is locked, so it refuses everything. Run: writ vault unlock").Because("vault_locked")
+	}
 	if err != nil {
-		return Dispatched{}, err // still approved; it can be executed while the approval is good
+		return err // still approved; it can be executed while the approval is good
 	}
 	c, err := p.claim(ctx, id, hello.Executor)
 	if err != nil {
-		return Dispatched{}, err
+		return err
 	}
+	// From here on, no caller's patience decides how far it gets.
+	ctx = context.WithoutCancel(ctx)
 	if err := p.Audit.CatchUp(ctx); err != nil {
-		return Dispatched{}, p.abandon(ctx, id, err)
+		return p.abandon(ctx, id, err)
 	}
-	err = p.Executor.Execute(ctx, c.Writ)
-	switch {
-	case err == nil:
-	case fault.CodeOf(err) == fault.Unavailable && fault.ReasonOf(err) != link.NotSent:
-		// The writ may have arrived. Settling finds out; it is not sent again.
-		return Dispatched{c}, nil
-	default:
-		return Dispatched{}, p.abandon(ctx, id, err)
+	if err := p.Executor.Execute(ctx, c.Writ); err != nil {
+		if notTaken(err) {
+			return p.abandon(ctx, id, err)
+		}
+		p.Sys.Log.Warn("the writ may have arrived; it is not sent again", "change", id, "error", err)
+		return nil
 	}
-	c, err = p.change(ctx, id, p.executing)
-	return Dispatched{c}, err
+	if _, err := p.change(ctx, id, p.executing); err != nil {
+		p.Sys.Log.Error("that the executor took the writ is not stored yet", "change", id, "error", err)
+	}
+	return nil
+}
+
+// notTaken reports whether an error of handing over a writ makes it certain
+// that the executor did not take it: no byte of it left, or it was refused.
+// After any other error it may be in the executor's journal.
+func notTaken(err error) bool {
+	switch fault.CodeOf(err) {
+	case fault.Unavailable:
+		return fault.ReasonOf(err) == link.NotSent
+	case fault.Spent, fault.Unknown, fault.Timeout, fault.Canceled, fault.Internal:
+		return false
+	}
+	return true
 }
 
 // executing moves a claimed change on: the executor admitted its writ.
@@ -87,23 +104,24 @@ func (p *Pipeline) usable(tx store.Tx, c *model.Change, now writ.Time) error {
 	if c.State != model.Approved {
 		return notExecutable(c)
 	}
-	for i := range c.Approvals {
-		if now.After(c.Approvals[i].ExpiresAt.Time) {
-			return p.expire(tx, c, now, "approval_expired")
-		}
-	}
-	if now.After(c.ValidUntil.Time) {
+	switch {
+	case overdue(c, now.Time):
 		return p.expire(tx, c, now, "approval_expired")
-	}
-	if c.Decision.PolicyDigest != p.Policy.Digest() {
+	case c.Decision.PolicyDigest != p.Policy.Digest():
 		return p.expire(tx, c, now, "policy_changed")
-	}
-	for i := range c.Steps {
-		if a, ok := p.Catalog.Action(c.Steps[i].Action); !ok || a.Digest != c.Steps[i].ActionDigest {
-			return p.expire(tx, c, now, "action_changed")
-		}
+	case !p.sameActions(c):
+		return p.expire(tx, c, now, "action_changed")
 	}
 	return nil
+}
+
+// sameActions reports whether every action is still what it was when the change
+// was planned.
+func (p *Pipeline) sameActions(c *model.Change) bool {
+	return !slices.ContainsFunc(c.Steps, func(s writ.Step) bool {
+		a, ok := p.Catalog.Action(s.Action)
+		return !ok || a.Digest != s.ActionDigest
+	})
 }
 
 // executable fails, in words a caller can act on, if a change cannot be carried out now.

@@ -26,36 +26,29 @@ var (
 	keyForm    = regexp.MustCompile(`^[\x21-\x7e]{1,200}$`)
 )
 
-// intake checks what a requester hands over and stores it as a proposed change.
-// A request that is not valid leaves nothing but an event.
-func (p *Pipeline) intake(ctx context.Context, who model.Caller, r model.Request, clientKey string) (*model.Change, error) {
+// intake checks what a requester hands over and stores it as a proposed change,
+// or returns the change that it became before. A request that is not valid
+// leaves nothing but an event.
+func (p *Pipeline) intake(ctx context.Context, who model.Caller, r model.Request, clientKey string) (c *model.Change, isNew bool, err error) {
 	if !who.Has(model.Requester) && !who.Has(model.Operator) {
-		return nil, fault.New(fault.Denied, "%s may not propose changes: the role requester is missing.", who.User())
+		return nil, false, fault.New(fault.Denied, "%s may not propose changes: the role requester is missing.", who.User())
 	}
 	if err := p.checkRequest(&r, clientKey); err != nil {
-		return nil, p.refuseRequest(ctx, who, err)
+		return nil, false, p.refuseRequest(ctx, who, err)
 	}
 	digest, err := writ.DigestOf(r)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	c := &model.Change{
-		ID: p.Sys.NewID("chg"), State: model.Proposed, RequestedBy: who.Principal, ClientKey: clientKey,
-		Request: r, RequestDigest: digest,
-	}
-	known := false
-	err = p.update(ctx, func(tx store.Tx, now writ.Time) error {
-		if clientKey != "" {
-			earlier, err := tx.ByClientKey(who.Name, clientKey)
-			if fault.CodeOf(err) != fault.NotFound {
-				if err == nil && earlier.RequestDigest != digest {
-					err = fault.New(fault.Conflict, "The idempotency key was used for another request, which became %s. Use a new key.", earlier.ID).Because("client_key_used")
-				}
-				c, known = earlier, true
-				return err
-			}
+	err = p.update(ctx, func(tx store.Tx, now writ.Time) (err error) {
+		if c, err = became(tx, who, &r, clientKey, digest); c != nil || err != nil {
+			return err
 		}
-		c.RequestedAt, c.UpdatedAt = now, now
+		isNew = true
+		c = &model.Change{
+			ID: p.Sys.NewID("chg"), State: model.Proposed, RequestedBy: who.Principal, RequestedAt: now, UpdatedAt: now,
+			ClientKey: clientKey, Request: r, RequestDigest: digest,
+		}
 		if err := tx.Insert(c); err != nil {
 			return err
 		}
@@ -66,10 +59,28 @@ func (p *Pipeline) intake(ctx context.Context, who model.Caller, r model.Request
 		}
 		return tx.Append(e)
 	})
-	if err != nil || known {
-		return c, err
+	return c, isNew, err
+}
+
+// became returns the change that a request became before, nil if there is none:
+// under the same idempotency key, or as a try to undo the same change.
+func became(tx store.Tx, who model.Caller, r *model.Request, clientKey string, digest writ.Digest) (*model.Change, error) {
+	if r.RollbackOf != "" {
+		return tried(tx, r.RollbackOf)
 	}
-	return c, nil
+	if clientKey == "" {
+		return nil, nil
+	}
+	earlier, err := tx.ByClientKey(who.Name, clientKey)
+	switch {
+	case fault.CodeOf(err) == fault.NotFound:
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case earlier.RequestDigest != digest:
+		return nil, fault.New(fault.Conflict, "The idempotency key was used for another request, which became %s. Use a new key.", earlier.ID).Because("client_key_used")
+	}
+	return earlier, nil
 }
 
 // checkRequest fills in what may be left out and reports what is wrong.
@@ -88,7 +99,7 @@ func (p *Pipeline) checkRequest(r *model.Request, clientKey string) error {
 		return fault.New(fault.Invalid, "requested_action may have %d bytes, purpose and rollback_plan %d each.", maxSentence, maxProse)
 	case r.ChangeTicket != "" && !ticketForm.MatchString(r.ChangeTicket):
 		return fault.New(fault.Invalid, "change_ticket has up to 100 letters, digits and . _ : / # - characters.")
-	case clientKey != "" && r.RollbackOf == "" && !keyForm.MatchString(clientKey):
+	case clientKey != "" && !keyForm.MatchString(clientKey):
 		return fault.New(fault.Invalid, "The idempotency key has up to %d visible ASCII characters.", maxClientKey)
 	}
 	for i := range r.Steps {

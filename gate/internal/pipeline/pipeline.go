@@ -12,11 +12,15 @@ package pipeline
 import (
 	"context"
 	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
 	"writ"
 	"writ/catalog"
+	"writ/fault"
 	"writ/gate/internal/model"
 	"writ/gate/internal/policy"
 	"writ/gate/internal/store"
@@ -26,9 +30,12 @@ import (
 // Pipeline is the heart of the gate. Its methods are safe for concurrent use.
 type Pipeline struct {
 	Config
-	news  *news
-	stop  chan struct{}
-	tasks sync.WaitGroup
+	news *news
+
+	mu      sync.Mutex // of stopped, and of starting tasks
+	stopped bool
+	stop    chan struct{}
+	tasks   sync.WaitGroup
 }
 
 // Config is what a pipeline is made of.
@@ -74,11 +81,16 @@ func New(c Config) *Pipeline { return &Pipeline{Config: c, news: newNews(), stop
 // goes on. A clientKey makes it idempotent: the same requester gets the same
 // change for the same key.
 func (p *Pipeline) Propose(ctx context.Context, who model.Caller, r model.Request, clientKey string) (*model.Change, error) {
-	requested, err := p.intake(ctx, who, r, clientKey)
+	r.RollbackOf = "" // what undoes another change gets its locks: only the gate says so
+	return p.propose(ctx, who, r, clientKey)
+}
+
+func (p *Pipeline) propose(ctx context.Context, who model.Caller, r model.Request, clientKey string) (*model.Change, error) {
+	requested, isNew, err := p.intake(ctx, who, r, clientKey)
 	if err != nil {
 		return nil, err
 	}
-	if requested.State == model.Proposed {
+	if isNew {
 		p.background(func(ctx context.Context) { p.prepare(ctx, requested.ID) })
 	}
 	return p.wait(ctx, requested.ID, p.FirstAnswer, func(c *model.Change) bool {
@@ -86,26 +98,33 @@ func (p *Pipeline) Propose(ctx context.Context, who model.Caller, r model.Reques
 	})
 }
 
-// prepare takes a proposed change to its decision. It has no caller to answer:
-// whatever goes wrong ends the change with its reason.
+// prepare takes a proposed change to its decision.
 func (p *Pipeline) prepare(ctx context.Context, id string) {
-	planned, err := p.plan(ctx, id)
-	if err != nil {
+	p.conclude(ctx, id, func() (*model.Change, error) {
+		planned, err := p.plan(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		previewed, err := p.preview(ctx, planned)
+		if err != nil {
+			return nil, err
+		}
+		return p.decide(ctx, p.assess(previewed))
+	})
+}
+
+// conclude runs the stages up to the decision. They have no caller to answer:
+// whatever goes wrong ends the change with its reason.
+func (p *Pipeline) conclude(ctx context.Context, id string, stages func() (*model.Change, error)) {
+	var decided *model.Change
+	err := guarded(func() (err error) {
+		decided, err = stages()
+		return err
+	})
+	switch {
+	case err != nil:
 		p.giveUp(ctx, id, err)
-		return
-	}
-	previewed, err := p.preview(ctx, planned)
-	if err != nil {
-		p.giveUp(ctx, id, err)
-		return
-	}
-	assessed := p.assess(previewed)
-	decided, err := p.decide(ctx, assessed)
-	if err != nil {
-		p.giveUp(ctx, id, err)
-		return
-	}
-	if decided.State == model.Approved { // policy lets it run alone
+	case decided.State == model.Approved: // policy lets it run alone
 		p.perform(ctx, id)
 	}
 }
@@ -127,18 +146,30 @@ func (p *Pipeline) Execute(ctx context.Context, who model.Caller, id string) (*m
 	if err := p.executable(ctx, who, id); err != nil {
 		return nil, err
 	}
-	if _, err := p.dispatch(ctx, id); err != nil {
+	err := guarded(func() error { return p.dispatch(ctx, id) })
+	p.background(func(ctx context.Context) { p.settle(ctx, id) })
+	if err != nil {
 		return nil, err
 	}
-	p.background(func(ctx context.Context) { p.settle(ctx, id) })
 	return p.Change(ctx, who, id)
 }
 
-// perform carries out an approved change and sees it to its end.
+// perform carries out an approved change and sees it to its end. Whatever
+// dispatch says, settle looks: a writ may have left all the same.
 func (p *Pipeline) perform(ctx context.Context, id string) {
-	if _, err := p.dispatch(ctx, id); err != nil {
-		p.Sys.Log.Warn("a change was not carried out", "change", id, "error", err)
-		return
+	if err := guarded(func() error { return p.dispatch(ctx, id) }); err != nil {
+		p.Sys.Log.Warn("a change was not carried out", "change", id, "error", err, "cause", errors.Unwrap(err))
 	}
 	p.settle(ctx, id)
+}
+
+// guarded runs f and makes an error of its panic: that is one change's, and the
+// others have nothing to do with it.
+func guarded(f func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fault.Wrap(fault.Internal, fmt.Errorf("panic: %v\n%s", r, debug.Stack()), "Something went wrong inside writ. The log of the gate has the cause.")
+		}
+	}()
+	return f()
 }

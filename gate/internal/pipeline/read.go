@@ -16,8 +16,8 @@ const maxWait = 20 * time.Second
 // Change returns one change. One that the caller may not see does not exist for it.
 func (p *Pipeline) Change(ctx context.Context, who model.Caller, id string) (*model.Change, error) {
 	c, err := p.load(ctx, id)
-	if err == nil && !who.SeesAll() && c.RequestedBy != who.Principal {
-		err = fault.New(fault.NotFound, "There is no change %.60q.", id)
+	if fault.CodeOf(err) == fault.NotFound || err == nil && !who.SeesAll() && c.RequestedBy != who.Principal {
+		err = fault.New(fault.NotFound, "There is no change %.60q. List the changes to find it.", id)
 	}
 	if err != nil {
 		return nil, err

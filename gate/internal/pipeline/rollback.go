@@ -7,6 +7,7 @@ import (
 	"writ"
 	"writ/fault"
 	"writ/gate/internal/model"
+	"writ/gate/internal/store"
 )
 
 // Rollback proposes the change that undoes another. It is a change like any
@@ -27,27 +28,32 @@ func (p *Pipeline) Rollback(ctx context.Context, who model.Caller, id string) (*
 	return p.proposeRollback(ctx, who, c)
 }
 
-// proposeRollback proposes it once for each principal, however often it is
-// asked for while the proposal is open.
+// proposeRollback proposes it once, however often and by whomever it is asked
+// for while that proposal is open.
 func (p *Pipeline) proposeRollback(ctx context.Context, who model.Caller, c *model.Change) (*model.Change, error) {
 	r := model.Request{
 		Steps: undo(c), OnFailure: writ.Stop, ChangeTicket: c.Request.ChangeTicket, RollbackOf: c.ID,
 		RequestedAction: model.Prose("Undo " + c.ID),
 	}
-	tries, err := p.rollbacks(ctx, c.ID)
+	return p.propose(ctx, who, r, "")
+}
+
+// tried returns the change that is to undo another, if there is one that has
+// not ended. It fails if there is one that did.
+func tried(r store.Reader, id string) (*model.Change, error) {
+	tries, err := r.Changes(store.ChangeFilter{RollbackOf: id})
 	if err != nil {
 		return nil, err
 	}
 	for _, earlier := range tries {
+		if earlier.State == model.Done {
+			return nil, fault.New(fault.Spent, "%s was undone by %s.", id, earlier.ID).Because("undone_before")
+		}
 		if !earlier.State.Ended() {
 			return earlier, nil
 		}
-		if earlier.State == model.Done {
-			return nil, fault.New(fault.Spent, "%s was undone by %s.", c.ID, earlier.ID).Because("undone_before")
-		}
 	}
-	// The blanks keep this key apart from every key a requester can choose.
-	return p.Propose(ctx, who, r, fmt.Sprintf("rollback %s %d", c.ID, len(tries)))
+	return nil, nil
 }
 
 // undo returns the calls that undo what a change did, last step first. Each
@@ -60,7 +66,7 @@ func undo(c *model.Change) []model.RequestStep {
 		if r.Rollback == nil || r.Outcome != writ.Done && r.Outcome != writ.Unverified {
 			continue
 		}
-		s := model.RequestStep{ID: "undo-" + r.Step, Action: r.Rollback.Action, System: r.Rollback.System, Params: r.Rollback.Params}
+		s := model.RequestStep{ID: fmt.Sprintf("undo-%d", len(steps)+1), Action: r.Rollback.Action, System: r.Rollback.System, Params: r.Rollback.Params}
 		if n := len(steps); n > 0 {
 			s.Needs = []string{steps[n-1].ID}
 		}

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -22,45 +23,51 @@ const (
 // settle collects the receipts of a dispatched change until its run is
 // finished, and ends it. It never sends a writ again.
 func (p *Pipeline) settle(ctx context.Context, id string) {
-	for ctx.Err() == nil {
-		ended, err := p.collect(ctx, id)
+	for tries := 0; ctx.Err() == nil; {
+		over, err := false, error(nil)
+		err = guarded(func() (err error) {
+			over, err = p.collect(ctx, id)
+			return err
+		})
 		switch {
-		case ended:
+		case over:
 			p.afterwards(ctx, id)
 			return
-		case err != nil:
-			p.Sys.Log.Warn("waiting for receipts", "change", id, "error", err)
-			select {
-			case <-ctx.Done():
-			case <-time.After(retryAfter):
-			}
+		case err == nil:
+			tries = 0
+			continue
+		case tries == 0: // the first of a row; the others say the same
+			p.Sys.Log.Warn("waiting for receipts", "change", id, "error", err, "cause", errors.Unwrap(err))
+		}
+		tries++
+		select {
+		case <-ctx.Done():
+		case <-time.After(retryAfter):
 		}
 	}
 }
 
-// collect asks the executor once and records what it answers.
-func (p *Pipeline) collect(ctx context.Context, id string) (ended bool, err error) {
+// collect asks the executor once and records what it answers. It is over when
+// nothing more is to be learned of the change.
+func (p *Pipeline) collect(ctx context.Context, id string) (over bool, err error) {
 	c, err := p.load(ctx, id)
-	if err != nil || c.State.Ended() {
-		return c != nil && c.State.Ended(), err
-	}
-	after := int64(0)
-	if n := len(c.Receipts); n > 0 {
-		after = c.Receipts[n-1].Sequence
-	}
-	receipts, finished, err := p.Executor.Receipts(ctx, c.RunID, after, receiptWait)
 	if err != nil {
-		if fault.CodeOf(err) == fault.NotFound && p.Sys.Now().After(c.ValidUntil.Add(clockMargin)) {
-			lost := fault.New(fault.Unavailable, "The executor never got the writ, and it is too late to use it. Nothing was changed; propose it again.").Because("not_admitted")
-			_ = p.abandon(ctx, id, lost)
-			return true, nil
-		}
 		return false, err
 	}
-	for i := range receipts {
-		if err := fits(c, &receipts[i].Receipt); err != nil {
-			return false, err
-		}
+	if c.State != model.Claimed && c.State != model.Executing {
+		return true, nil
+	}
+	receipts, finished, err := p.Executor.Receipts(ctx, c.RunID, last(c), receiptWait)
+	switch {
+	case fault.CodeOf(err) == fault.NotFound && p.Sys.Now().After(c.ValidUntil.Add(clockMargin)):
+		return p.forgotten(ctx, c)
+	case err != nil:
+		return false, err
+	case len(receipts) == 0 && !finished && c.State == model.Executing:
+		return false, nil
+	}
+	if err := fit(c, receipts); err != nil {
+		return false, err
 	}
 	c, err = p.change(ctx, id, func(tx store.Tx, c *model.Change, now writ.Time) error {
 		if err := p.executing(tx, c, now); err != nil {
@@ -77,11 +84,41 @@ func (p *Pipeline) collect(ctx context.Context, id string) (ended bool, err erro
 	return err == nil && c.State.Ended(), err
 }
 
-// fits checks that a receipt is about this change and a step of it.
-func fits(c *model.Change, r *writ.Receipt) error {
-	i := slices.IndexFunc(c.Steps, func(s writ.Step) bool { return s.ID == r.Step })
-	if i < 0 || r.ChangeID != c.ID || r.WritDigest != writ.DigestBytes(c.Writ) || r.Entity != c.Steps[i].Entity {
-		return fault.New(fault.Refused, "The executor sent a receipt that does not belong to %s.", c.ID).Because("other_change")
+// last returns the sequence of the last receipt that was recorded.
+func last(c *model.Change) int64 {
+	if n := len(c.Receipts); n > 0 {
+		return c.Receipts[n-1].Sequence
+	}
+	return 0
+}
+
+// forgotten ends a change whose run the executor does not know when its writ
+// can no longer be admitted. Either it never arrived, or what came of it will
+// not be learned.
+func (p *Pipeline) forgotten(ctx context.Context, c *model.Change) (over bool, err error) {
+	if c.State == model.Executing {
+		_, err := p.change(ctx, c.ID, p.end)
+		return err == nil, err
+	}
+	lost := fault.New(fault.Unavailable, "The executor never got the writ, and it is too late to use it. Nothing was changed; propose it again.").Because("not_admitted")
+	if err := p.abandon(ctx, c.ID, lost); !errors.Is(err, lost) {
+		return false, err
+	}
+	return true, nil
+}
+
+// fit checks that receipts are about this change and steps of it, and follow
+// those that were recorded.
+func fit(c *model.Change, receipts []model.Receipt) error {
+	after := last(c)
+	for i := range receipts {
+		r := &receipts[i].Receipt
+		at := slices.IndexFunc(c.Steps, func(s writ.Step) bool { return s.ID == r.Step })
+		if at < 0 || r.ChangeID != c.ID || r.Run != c.RunID || r.WritDigest != writ.DigestBytes(c.Writ) ||
+			r.Entity != c.Steps[at].Entity || r.Action != c.Steps[at].Action || r.System != c.Steps[at].System || r.Sequence <= after {
+			return fault.New(fault.Refused, "The executor sent a receipt that does not belong to %s.", c.ID).Because("other_change")
+		}
+		after = r.Sequence
 	}
 	return nil
 }
@@ -90,6 +127,9 @@ func fits(c *model.Change, r *writ.Receipt) error {
 func (p *Pipeline) record(tx store.Tx, c *model.Change, receipts []model.Receipt, now writ.Time) error {
 	if len(receipts) == 0 {
 		return nil
+	}
+	if err := fit(c, receipts); err != nil {
+		return err // somebody else recorded them
 	}
 	c.Receipts = append(c.Receipts, receipts...)
 	c.UpdatedAt = now
@@ -180,45 +220,50 @@ func troubleOf(c *model.Change) *model.Trouble {
 // orphans the others: only a recovery releases those.
 func (p *Pipeline) endLocks(tx store.Tx, c *model.Change, now writ.Time) error {
 	orphaned := c.OrphanedEntities()
+	var original *model.Change
+	var back []string
+	if c.Request.RollbackOf != "" && c.State != model.Done && c.State != model.Unknown {
+		var err error
+		if original, err = tx.Change(c.Request.RollbackOf); err != nil {
+			return err
+		}
+		back = original.OrphanedEntities()
+	}
 	for _, entity := range c.Entities() {
+		returned := slices.Contains(back, entity)
 		state, event := model.LockReleased, model.LockFreed
-		if slices.Contains(orphaned, entity) {
+		if slices.Contains(orphaned, entity) && !returned {
 			state, event = model.LockOrphaned, model.LockLeft
 		}
-		if err := p.endLock(tx, c, entity, state, now); err != nil {
+		if err := tx.EndLock(entity, c.ID, state, now); err != nil {
 			return err
 		}
 		if err := tx.Append(p.lockEvent(c, event, entity, now)); err != nil {
 			return err
 		}
+		if returned {
+			if err := p.returnLock(tx, original, entity, now); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
 
-// endLock ends one lock. A rollback that did not succeed gives the entity back
-// to the change that it was to undo, still orphaned.
-func (p *Pipeline) endLock(tx store.Tx, c *model.Change, entity string, state model.LockState, now writ.Time) error {
-	undone := c.Request.RollbackOf
-	if undone == "" || c.State == model.Done {
-		return tx.EndLock(entity, c.ID, state, now)
-	}
-	if err := tx.EndLock(entity, c.ID, model.LockOrphaned, now); err != nil {
-		return err
-	}
-	original, err := tx.Change(undone)
+// returnLock gives an entity back to the change that left it, still orphaned: a
+// rollback that did not succeed leaves it to the next one.
+func (p *Pipeline) returnLock(tx store.Tx, original *model.Change, entity string, now writ.Time) error {
+	_, err := tx.TakeLock(model.Lock{
+		Entity: entity, Kind: model.LockKindOf(original.Assessment.Class), State: model.LockActive,
+		ChangeID: original.ID, RunID: original.RunID, TakenAt: now,
+	}, "")
 	if err != nil {
 		return err
 	}
-	if state == model.LockOrphaned || !slices.Contains(original.OrphanedEntities(), entity) {
-		return tx.EndLock(entity, c.ID, state, now)
-	}
-	_, err = tx.TakeLock(model.Lock{
-		Entity: entity, Kind: model.LockWrite, State: model.LockActive, ChangeID: undone, RunID: original.RunID, TakenAt: now,
-	}, c.ID)
-	if err != nil {
+	if err := tx.EndLock(entity, original.ID, model.LockOrphaned, now); err != nil {
 		return err
 	}
-	return tx.EndLock(entity, undone, model.LockOrphaned, now)
+	return tx.Append(p.lockEvent(original, model.LockLeft, entity, now))
 }
 
 // afterwards does what follows the end of a change and may be done again after
@@ -231,6 +276,9 @@ func (p *Pipeline) afterwards(ctx context.Context, id string) {
 	c, err := p.load(ctx, id)
 	if err != nil || !c.Held() || c.State == model.Unknown || c.Request.RollbackOf != "" || len(undo(c)) == 0 {
 		return
+	}
+	if tries, err := p.rollbacks(ctx, id); err != nil || len(tries) > 0 {
+		return // it was planned before; once it was denied, asking again is a human's to do
 	}
 	who := model.Caller{Principal: c.RequestedBy, Roles: []model.Role{model.Requester}}
 	if _, err := p.proposeRollback(ctx, who, c); err != nil {

@@ -2,9 +2,11 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"writ"
+	"writ/fault"
 	"writ/gate/internal/model"
 	"writ/gate/internal/store"
 )
@@ -29,22 +31,24 @@ func (p *Pipeline) Start(ctx context.Context) error {
 	if err := p.Audit.CatchUp(ctx); err != nil {
 		return err
 	}
-	open, err := p.inState(ctx, model.Proposed, model.Planned, model.Approved, model.Claimed, model.Executing, model.Verifying)
+	open, err := p.inState(ctx, model.Proposed, model.Planned, model.Approved, model.Claimed, model.Executing)
+	if err != nil {
+		return err
+	}
+	locks, err := p.Locks(ctx, model.Caller{}, false)
 	if err != nil {
 		return err
 	}
 	for _, c := range open {
 		p.resume(c)
 	}
-	held, err := p.inState(ctx, model.Failed, model.Unverified, model.RollbackFailed)
-	if err != nil {
-		return err
-	}
-	for _, c := range held {
-		if tries, err := p.rollbacks(ctx, c.ID); err == nil && len(tries) == 0 {
-			p.background(func(ctx context.Context) { p.afterwards(ctx, c.ID) })
+	p.background(func(ctx context.Context) {
+		for _, l := range locks {
+			if l.State == model.LockOrphaned {
+				p.afterwards(ctx, l.ChangeID)
+			}
 		}
-	}
+	})
 	p.background(p.sweep)
 	return nil
 }
@@ -65,27 +69,38 @@ func (p *Pipeline) resume(c *model.Change) {
 
 // again weighs and decides a change that was previewed before a restart.
 func (p *Pipeline) again(ctx context.Context, id string) {
-	c, err := p.load(ctx, id)
-	if err == nil {
-		c, err = p.decide(ctx, p.assess(Previewed{c}))
-	}
-	if err != nil {
-		p.giveUp(ctx, id, err)
-		return
-	}
-	if c.State == model.Approved {
-		p.perform(ctx, id)
-	}
+	p.conclude(ctx, id, func() (*model.Change, error) {
+		c, err := p.load(ctx, id)
+		if err == nil && !p.sameActions(c) {
+			err = fault.New(fault.Stale, "The definition of an action changed since the preview. Propose it again.").Because("action_changed")
+		}
+		if err != nil {
+			return nil, err
+		}
+		return p.decide(ctx, p.assess(Previewed{c}))
+	})
 }
 
-// Stop ends what runs in the background. What it interrupts goes on at the next Start.
+// Stop ends what runs in the background, now and later. What it interrupts goes
+// on at the next Start.
 func (p *Pipeline) Stop() {
-	close(p.stop)
+	p.mu.Lock()
+	if !p.stopped {
+		p.stopped = true
+		close(p.stop)
+	}
+	p.mu.Unlock()
 	p.tasks.Wait()
 }
 
-// background runs f until it returns or the pipeline stops.
+// background runs f until it returns or the pipeline stops. After Stop it does
+// nothing: the store says what is left to do.
 func (p *Pipeline) background(f func(context.Context)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stopped {
+		return
+	}
 	p.tasks.Go(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
@@ -96,7 +111,9 @@ func (p *Pipeline) background(f func(context.Context)) {
 			case <-ctx.Done():
 			}
 		}()
-		f(ctx)
+		if err := guarded(func() error { f(ctx); return nil }); err != nil {
+			p.Sys.Log.Error("a task broke off", "error", err, "cause", errors.Unwrap(err))
+		}
 	})
 }
 
@@ -110,11 +127,11 @@ func (p *Pipeline) sweep(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		if err := p.endOverdue(ctx); err != nil {
-			p.Sys.Log.Error("overdue changes were not ended", "error", err)
+		if err := guarded(func() error { return p.endOverdue(ctx) }); err != nil {
+			p.Sys.Log.Error("overdue changes were not ended", "error", err, "cause", errors.Unwrap(err))
 		}
-		if err := p.Audit.CatchUp(ctx); err != nil {
-			p.Sys.Log.Error("the audit file did not catch up", "error", err)
+		if err := guarded(func() error { return p.Audit.CatchUp(ctx) }); err != nil {
+			p.Sys.Log.Error("the audit file did not catch up", "error", err, "cause", errors.Unwrap(err))
 		}
 	}
 }
@@ -146,7 +163,7 @@ func overdue(c *model.Change, now time.Time) bool {
 	case model.AwaitingApproval:
 		return now.After(c.WaitUntil.Time)
 	case model.Approved:
-		return now.After(c.ValidUntil.Time)
+		return !now.Before(c.ValidUntil.Time) // as the executor sees it
 	}
 	return false
 }

@@ -1,0 +1,83 @@
+package pipeline_test
+
+import (
+	"bytes"
+	"slices"
+
+	"writ/fault"
+	"writ/gate/internal/model"
+	"writ/gate/internal/store"
+	"writ/ledger"
+)
+
+// check holds a world to what must hold whatever happened in it: the events are
+// linked, each change was sent once at most, and every lock has a reason.
+func (w *world) check() {
+	w.t.Helper()
+	w.settle()
+	lines, err := w.Events(w.t.Context(), audrey, store.EventFilter{Limit: 100_000})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var file bytes.Buffer
+	for _, l := range lines {
+		file.Write(append(l.Bytes, '\n'))
+	}
+	if _, err := ledger.Verify(&file); err != nil {
+		w.t.Errorf("the events are not linked: %v", fault.TextOf(err))
+	}
+	w.checkWrits()
+	w.checkLocks()
+}
+
+func (w *world) checkWrits() {
+	w.executor.mu.Lock()
+	defer w.executor.mu.Unlock()
+	sent := map[string]int{}
+	for _, sealed := range w.executor.writs {
+		if sent[sealed.Envelope.ChangeID]++; sent[sealed.Envelope.ChangeID] > 1 {
+			w.t.Errorf("%s was sent twice", sealed.Envelope.ChangeID)
+		}
+	}
+}
+
+// checkLocks compares the locks with the changes: none without a reason, and
+// none missing.
+func (w *world) checkLocks() {
+	changes, err := w.Changes(w.t.Context(), audrey, store.ChangeFilter{Limit: 1000})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	locks, err := w.Locks(w.t.Context(), audrey, false)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	held := map[string]*model.Change{} // by entity
+	for _, l := range locks {
+		c := w.see(l.ChangeID)
+		held[l.Entity] = c
+		switch l.State {
+		case model.LockActive:
+			if c.State != model.Claimed && c.State != model.Executing {
+				w.t.Errorf("%s is locked by a change that is %s", l.Entity, c.State)
+			}
+		case model.LockOrphaned:
+			if !c.Held() || !slices.Contains(c.OrphanedEntities(), l.Entity) {
+				w.t.Errorf("%s is left locked by a change that is %s and left %v", l.Entity, c.State, c.OrphanedEntities())
+			}
+		}
+	}
+	for _, c := range changes {
+		undone := slices.ContainsFunc(changes, func(u *model.Change) bool {
+			return u.Request.RollbackOf == c.ID && (u.State == model.Done || !u.State.Ended() || u.State == model.Unknown)
+		})
+		if c.Request.RollbackOf != "" && c.State != model.Unknown && w.see(c.Request.RollbackOf).Held() {
+			continue // what it left went back to the change that it was to undo
+		}
+		for _, entity := range c.OrphanedEntities() {
+			if holder := held[entity]; !undone && (holder == nil || holder.ID != c.ID) {
+				w.t.Errorf("%s is %s and left %s, which it does not lock", c.ID, c.State, entity)
+			}
+		}
+	}
+}
