@@ -233,6 +233,22 @@ func TestOpen_refuses(t *testing.T) {
 	}
 }
 
+func TestDialect_needs(t *testing.T) {
+	t.Parallel()
+	d := http.New(http.Dialect{Kind: "shop", Example: "https://shop.example.test", Path: "/v2", Needs: []connector.Need{
+		{Name: "colour", Prompt: "Colour"}, {Name: "site", Prompt: "Site", Endpoint: true}, {Name: "token", Prompt: "Token", Secret: true}}})
+	want := connector.Need{Name: http.BaseURL, Prompt: "Address, e.g. https://shop.example.test", Path: "/v2"}
+	if got := d.Needs(); len(got) != 4 || got[0] != want {
+		t.Errorf("needs %+v, want %+v first", got, want)
+	}
+	for option, ok := range map[string]bool{"colour": true, "site": false, "token": false, "base_url": false} {
+		_, err := d.Open(connector.System{BaseURL: "https://shop.example.test", Options: map[string]string{option: "x"}, Transport: refuse(t)})
+		if (err == nil) != ok {
+			t.Errorf("option %s: %v", option, err)
+		}
+	}
+}
+
 type vault map[string]string
 
 func (v vault) Secret(name string) (connector.Secret, error) {

@@ -21,8 +21,8 @@ import (
 // in System.BaseURL, not in System.Options.
 const BaseURL = "base_url"
 
-// Dialect is what one kind of system adds to plain HTTP. Kind, Authenticate and Check
-// must be set.
+// Dialect is what one kind of system adds to plain HTTP. Kind, Authenticate and
+// Check must be set.
 type Dialect struct {
 	Kind string
 	// Example is an address as people know it, and Path what they need not add:
@@ -95,7 +95,7 @@ func (d driver) Open(s connector.System) (connector.Target, error) {
 		}
 	}
 	for name := range s.Options {
-		if !slices.ContainsFunc(d.dialect.Needs, func(n connector.Need) bool { return n.Name == name && !n.Secret }) {
+		if !slices.ContainsFunc(d.dialect.Needs, func(n connector.Need) bool { return n.Name == name && !n.Secret && !n.Endpoint }) {
 			return nil, fault.New(fault.Invalid, "System %q has an option %q that kind %s does not know; "+
 				"take it out of executor.yaml.", s.Name, name, d.dialect.Kind)
 		}

@@ -70,10 +70,11 @@ func incomplete(writes bool, status int, err error) *connector.Error {
 		failed = connector.Errorf(writ.Unknown, "bad_answer", status, "The answer of the system could not be read.")
 		failed.Cause = err
 	}
+	own := *failed // the error of a login may be that of several calls
 	if !writes {
-		failed.Outcome = writ.NotExecuted
+		own.Outcome = writ.NotExecuted
 	}
-	return failed
+	return &own
 }
 
 // Check reads something harmless.
