@@ -461,6 +461,23 @@ func TestSystems_commands(t *testing.T) {
 	}
 }
 
+// What people know of a system is its address; what its kind adds to it is added.
+func TestSystems_addresses(t *testing.T) {
+	t.Parallel()
+	dir, _ := initialised(t)
+	ok(t, dir, "identity=a@example.test\nsecret="+canary+"\nsite=http://127.0.0.1:8080\nbase_url=http://127.0.0.1:81/\n", "systems", "add", "npm", "--environment", "lab")
+	ok(t, dir, "token="+canary+"\n", "systems", "add", "netbox", "--environment", "lab", "--set", "base_url=http://127.0.0.1:82/own/api")
+	content, err := os.ReadFile(filepath.Join(dir, "executor.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"base_url: http://127.0.0.1:81/api\n", "site: http://127.0.0.1:8080\n", "base_url: http://127.0.0.1:82/own/api\n", "secret: npm.secret\n"} {
+		if !strings.Contains(string(content), want) {
+			t.Errorf("%q is not in\n%s", want, content)
+		}
+	}
+}
+
 func hexPairs(b []byte) string {
 	const digits = "0123456789abcdef"
 	var s strings.Builder
