@@ -225,7 +225,7 @@ func TestTransport_deadlines(t *testing.T) {
 				io.WriteString(c, "HTTP/1.1 200 OK\r\nX-A: ")
 				io.Copy(io.Discard, c)
 			}},
-		"request not taken": {scheme: "http", wait: http.Timeouts{Connect: short, TLS: short, Answer: short}, text: &large,
+		"request not taken": {scheme: "http", wait: http.Timeouts{Connect: 4 * short, TLS: 4 * short, Answer: 4 * short}, text: &large,
 			outcome: writ.Unknown, serve: func(ctx context.Context, c net.Conn) {
 				nethttp.ReadRequest(bufio.NewReaderSize(c, 16)) // the headers only
 				<-ctx.Done()
@@ -251,7 +251,7 @@ func TestTransport_deadlineOfTheStep(t *testing.T) {
 	address := rawServer(t, func(_ context.Context, c net.Conn) { io.Copy(io.Discard, c) })
 	target := open(t, "http://"+address, "", http.Timeouts{})
 	for verb, outcome := range map[string]writ.Outcome{"get": writ.NotExecuted, "put": writ.Unknown} {
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond) // time enough to connect
 		defer cancel()
 		_, err := target.Do(ctx, catalog.Call{Verb: verb})
 		failed, ok := errors.AsType[*connector.Error](err)
