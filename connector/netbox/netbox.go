@@ -21,7 +21,9 @@ import (
 // New returns the driver.
 func New() connector.Driver {
 	return http.New(http.Dialect{
-		Kind: "netbox",
+		Kind:    "netbox",
+		Example: "https://netbox.example.test",
+		Path:    "/api",
 		Needs: []connector.Need{
 			{Name: "token", Prompt: "API token with write access (nbt_… or 40 characters)", Secret: true},
 		},

@@ -22,11 +22,14 @@ import (
 // New returns the driver.
 func New() connector.Driver {
 	return http.New(http.Dialect{
-		Kind: "npm",
+		Kind:    "npm",
+		Example: "https://npm.example.test:81",
+		Path:    "/api",
 		Needs: []connector.Need{
 			// No secret: the system shows it to everybody as the owner of what the account made.
 			{Name: "identity", Prompt: "E-mail address of an account without a second factor"},
 			{Name: "secret", Prompt: "Password of the account", Secret: true},
+			{Name: "site", Prompt: "Address at which it serves sites, to see afterwards that they work, e.g. http://npm.example.test", Endpoint: true, Option: true},
 		},
 		Valid:        valid,
 		Authenticate: authenticate,

@@ -28,7 +28,9 @@ const apiPath = "/api2/json"
 // itself; it never logs in with a password.
 func New() connector.Driver {
 	return http.New(http.Dialect{
-		Kind: "proxmox",
+		Kind:    "proxmox",
+		Example: "https://pve.example.test:8006",
+		Path:    apiPath,
 		Needs: []connector.Need{
 			{Name: "token_id", Prompt: "Id of the API token, e.g. writ@pve!executor"},
 			{Name: "token", Prompt: "Secret of the API token", Secret: true},
