@@ -13,8 +13,8 @@ import (
 type Things struct {
 	mu     sync.Mutex
 	Values map[string]string
-	Ignore bool               // takes writes and forgets them
-	OnPut  func(thing string) // is called before a thing is changed
+	Ignore bool                      // takes writes and forgets them
+	OnCall func(method, path string) // is called before a request is answered
 	tasks  []map[string]string
 }
 
@@ -37,6 +37,9 @@ func (t *Things) Set(name, value string) {
 func (t *Things) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.OnCall != nil {
+		t.OnCall(q.Method, q.URL.Path)
+	}
 	body, _ := io.ReadAll(q.Body)
 	var in map[string]string
 	_ = json.Unmarshal(body, &in)
@@ -57,9 +60,6 @@ func (t *Things) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	case isThing && q.Method == http.MethodPut && in["value"] == "wrong":
 		http.Error(w, "wrong value from "+q.Header.Get("Authorization"), http.StatusUnprocessableEntity)
 	case isThing && q.Method == http.MethodPut:
-		if t.OnPut != nil {
-			t.OnPut(name)
-		}
 		if !t.Ignore {
 			t.Values[name] = in["value"]
 		}

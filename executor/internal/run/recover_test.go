@@ -175,7 +175,11 @@ func TestExecute_journalFailsAfterTheWrite(t *testing.T) {
 	o := w.Approved(t, writ.Rollback, set(t, w, "s1", "a", "new"), set(t, w, "s2", "b", "new"))
 	a, err := w.Door.Admit(t.Context(), w.Seal(t, o))
 	must(t, err)
-	w.Things.OnPut = func(string) { _ = w.Journal.Close() }
+	w.Things.OnCall = func(method, _ string) {
+		if method == "PUT" {
+			_ = w.Journal.Close()
+		}
+	}
 	if err := w.Runner.Execute(t.Context(), a); err == nil || fault.ReasonOf(w.Door.Closed()) != "journal_failed" {
 		t.Errorf("Execute: %v; the door: %v", err, w.Door.Closed())
 	}

@@ -2,6 +2,7 @@ package run_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -192,8 +193,9 @@ func TestExecute_guardRefuses(t *testing.T) {
 	}
 }
 
-// What was valid at admission is checked again directly before acting.
-func TestExecute_checksAgainBeforeActing(t *testing.T) {
+// What was valid at admission is checked again when a step begins, and once
+// more directly before it acts: nothing is sent.
+func TestExecute_checksAgain(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(t *testing.T, w *executortest.World)
@@ -208,19 +210,43 @@ func TestExecute_checksAgainBeforeActing(t *testing.T) {
 			must(t, err)
 		}, "stale_epoch"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := executortest.New(t)
-			o := w.Approved(t, writ.Stop, set(t, w, "s1", "a", "new"))
-			a, err := w.Door.Admit(t.Context(), w.Seal(t, o))
-			must(t, err)
-			c.change(t, w)
-			must(t, w.Runner.Execute(t.Context(), a))
-			r := w.Receipts(t, o.Run)[0]
-			if r.Outcome != writ.NotExecuted || r.Reason != c.reason || len(w.Recorder.Writes()) != 0 {
-				t.Errorf("%s %s after %d writes", r.Outcome, r.Reason, len(w.Recorder.Writes()))
-			}
-		})
+		for reads := range 3 { // at admission, after the first reading, after the second
+			t.Run(fmt.Sprint(name, reads), func(t *testing.T) {
+				t.Parallel()
+				w := executortest.New(t)
+				o := w.Approved(t, writ.Stop, set(t, w, "s1", "a", "new"), w.Step(t, "s2", "thing.export", writ.Object{"name": "a"}))
+				a, err := w.Door.Admit(t.Context(), w.Seal(t, o))
+				must(t, err)
+				seen := 0
+				w.Things.OnCall = func(string, string) {
+					if seen++; seen == reads {
+						c.change(t, w)
+					}
+				}
+				if reads == 0 {
+					c.change(t, w)
+				}
+				must(t, w.Runner.Execute(t.Context(), a))
+				if diff := cmp.Diff([]string{"s1 not_executed " + c.reason, "s2 not_executed step_before_failed"}, ends(w.Receipts(t, o.Run))); diff != "" {
+					t.Errorf("(-want +got)\n%s", diff)
+				}
+				if n := len(w.Recorder.Writes()); n != 0 {
+					t.Errorf("%d writes", n)
+				}
+			})
+		}
+	}
+}
+
+// No step begins after the end of the window, not even one that only reads.
+func TestExecute_readsNothingTooLate(t *testing.T) {
+	t.Parallel()
+	w := executortest.New(t)
+	w.Things.Set("a", "old")
+	steps, _ := w.Observe(t, w.Step(t, "s1", "thing.export", writ.Object{"name": "a"}), w.Step(t, "s2", "thing.export", writ.Object{"name": "a"}))
+	w.Things.OnCall = func(string, string) { w.Later(time.Hour) }
+	if diff := cmp.Diff([]string{"s1 done", "s2 not_executed expired"}, ends(w.Run(t, w.Writ(writ.Execute, steps...)))); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 

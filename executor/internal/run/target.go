@@ -129,10 +129,13 @@ func blame(err error) result {
 
 // judge turns what came of a write into the end of the step, nil if it goes on.
 func (t *task) judge(came result) error {
-	if came.Outcome == writ.Done {
+	switch came.Outcome {
+	case writ.Done:
 		return nil
+	case writ.NotExecuted, writ.Failed:
+		return t.partly(&stop{came.Outcome, came.Reason, came.Text})
 	}
-	return t.partly(&stop{came.Outcome, came.Reason, came.Text})
+	return &stop{writ.Unknown, came.Reason, came.Text}
 }
 
 // partly is for a step that ends although one of its writes had been applied:

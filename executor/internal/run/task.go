@@ -70,6 +70,9 @@ func (t *task) act(ctx, keep context.Context) error {
 	}
 	defer release()
 	t.reader = reader(system)
+	if err := t.allowed(keep); err != nil {
+		return err
+	}
 	if err := t.observe(ctx); err != nil {
 		return err
 	}
@@ -175,7 +178,8 @@ func (t *task) backupName() string {
 	return t.Plan.ID
 }
 
-// allowed checks once more, directly before acting, what may have changed since admission.
+// allowed checks what may have changed since admission: when the step begins,
+// and once more directly before it acts.
 func (t *task) allowed(ctx context.Context) error {
 	w := t.admitted.Writ()
 	if err := t.Door.Closed(); err != nil {
@@ -190,6 +194,9 @@ func (t *task) allowed(ctx context.Context) error {
 	}
 	if epoch > w.Epoch {
 		return &stop{writ.NotExecuted, "stale_epoch", "The gate revoked everything that was approved before."}
+	}
+	if !t.Action.Writes() {
+		return nil
 	}
 	held, err := t.Journal.Holds(ctx, w.Run, t.Plan.Entities())
 	if err != nil {

@@ -153,8 +153,8 @@ func TestLink_waits(t *testing.T) {
 	c := link(t, w)
 	o := w.Approved(t, writ.Stop, w.Step(t, "s1", "thing.set", writ.Object{"name": "a", "value": "one"}), w.Step(t, "s2", "thing.set", writ.Object{"name": "b", "value": "two"}))
 	arrived, goOn := make(chan bool), make(chan bool)
-	w.Things.OnPut = func(thing string) {
-		if thing == "b" {
+	w.Things.OnCall = func(method, path string) {
+		if method == "PUT" && path == "/things/b" {
 			arrived <- true
 			<-goOn
 		}
