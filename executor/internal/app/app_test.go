@@ -541,6 +541,34 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
+// A change that a running executor cannot take is said to be one.
+func TestReload_refuses(t *testing.T) {
+	t.Parallel()
+	dir, _ := initialised(t)
+	running(t, dir)
+	file := filepath.Join(dir, "executor.yaml")
+	for _, line := range []string{"executor: site-b\n", "socket: run/other.sock\n", "backups: elsewhere\n"} {
+		before, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := appendTo(file, line); err != nil {
+			t.Fatal(err)
+		}
+		_, stderr, status := command(t, dir, "", "add-approver", "otto")
+		if status != fault.Unsupported.Row().Exit || !strings.Contains(stderr, "Start the executor again") {
+			t.Errorf("%s: ended with %d: %s", line, status, stderr)
+		}
+		if err := os.WriteFile(file, before, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var hello writ.Hello
+	if err := call(t, dir, "GET", writ.PathHello, nil, &hello); err != nil || hello.Executor != "site-a" {
+		t.Errorf("%+v %v", hello, err)
+	}
+}
+
 func TestTrust_commands(t *testing.T) {
 	t.Parallel()
 	dir, _ := initialised(t)

@@ -274,6 +274,20 @@ func TestExecute_readOnly(t *testing.T) {
 	}
 }
 
+// What a target answers may be too large for a receipt; its outcome is told all the same.
+func TestExecute_largeOutput(t *testing.T) {
+	t.Parallel()
+	w := executortest.New(t)
+	for name, size := range map[string]int{"fits": 1000, "fills": 1<<20 - 500, "bursts": 2 << 20} {
+		w.Things.Set(name, strings.Repeat("x", size))
+		steps, _ := w.Observe(t, w.Step(t, "s1", "thing.export", writ.Object{"name": name}))
+		r := w.Run(t, w.Writ(writ.Execute, steps...))[0]
+		if r.Outcome != writ.Done || r.BackupStatus != writ.BackupVerified || (len(r.Outputs) == 0) != (r.Detail != "") || (len(r.Outputs) == 1) != (name == "fits") {
+			t.Errorf("%s: %s with %d outputs: %s", name, r.Outcome, len(r.Outputs), r.Detail)
+		}
+	}
+}
+
 func TestExecute_takesOnlyWhatIsAdmittedForIt(t *testing.T) {
 	t.Parallel()
 	w := executortest.New(t)
