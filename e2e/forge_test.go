@@ -82,7 +82,7 @@ func (s *script) forge(args []string) {
 	}
 	params, err := action.Params(s.params(action, args[1:]))
 	s.Check(err)
-	now := time.Now().Add(-time.Second)
+	now := time.Now()
 	step := writ.Step{
 		ID: "s1", Needs: []string{}, Action: action.Name, ActionDigest: action.Digest, System: action.System, Params: params,
 		Resolved: writ.Object{}, Touches: []string{}, Class: action.Class, BackupRequired: action.Writes(),
