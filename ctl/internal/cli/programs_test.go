@@ -138,6 +138,10 @@ func TestPassed(t *testing.T) {
 		t.Errorf("%d %q, want %q", r.status, r.stdout, want)
 	}
 	scrubbed(t, filepath.Join(dir, "env"))
+	// Help is given wherever one is.
+	if r := run(t, append(env, "WRIT_DIR="+t.TempDir()), "", "systems", "add", "--help"); !strings.HasSuffix(r.stdout, "systems add --help\n") {
+		t.Errorf("help without a writ.yaml: %d %q %q", r.status, r.stdout, r.stderr)
+	}
 }
 
 // scrubbed checks the environment that a script was given.

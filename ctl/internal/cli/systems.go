@@ -1,6 +1,10 @@
 package cli
 
-import "github.com/spf13/cobra"
+import (
+	"slices"
+
+	"github.com/spf13/cobra"
+)
 
 func (p *program) systemsCommand() *cobra.Command {
 	cmd := &cobra.Command{
@@ -59,6 +63,9 @@ func (p *program) passed(noun, use, short string) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, DisableFlagParsing: true}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		h, err := p.home()
+		if slices.Contains(args, "--help") || slices.Contains(args, "-h") {
+			h, err = &home{}, nil // help needs no directory
+		}
 		if err != nil {
 			return err
 		}
