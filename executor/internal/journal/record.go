@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"time"
 
 	"writ"
 	"writ/fault"
@@ -18,16 +17,15 @@ type Admission struct {
 }
 
 // Admit spends the nonce and records the run, its fences and its epoch, all or
-// nothing. It refuses a nonce or a run that was admitted before (spent), an
-// epoch below the highest (stale_epoch), for an execute writ a fence that is not
-// above the highest of its entity (stale_fence), and a writ that was issued
-// before this journal was opened (issued_before_start). Until it returns nil,
+// nothing. It refuses a nonce or a run that was admitted before (spent), a writ
+// that was issued before this journal was opened (issued_before_start), an
+// epoch below the highest (stale_epoch) and, for an execute writ, a fence that
+// is not above the highest of its entity (stale_fence). Until it returns nil,
 // nothing has been admitted.
 //
 // A writ that is older than the process may have been spent in a journal that
 // somebody has since replaced by an old copy. A gate hands a writ over as soon as
-// it is sealed, so that only a replay is as old as that; clocks of two machines
-// may differ by clockSkew.
+// it is sealed, so that only a replay is as old as that.
 func (j *Journal) Admit(ctx context.Context, a Admission) error {
 	w, now := a.Writ, writ.At(j.sys.Now()).String()
 	finished := sql.NullString{String: now, Valid: w.Purpose == writ.Observe}
@@ -39,6 +37,9 @@ func (j *Journal) Admit(ctx context.Context, a Admission) error {
 		}
 		if n, err := done.RowsAffected(); err != nil || n != 1 {
 			return errors.Join(err, fault.New(fault.Spent, "This writ was used before. Propose the change again.").Because("spent"))
+		}
+		if w.IssuedAt.Before(j.opened) {
+			return fault.New(fault.Refused, "The writ is older than this start of the executor. Propose the change again.").Because("issued_before_start")
 		}
 		var epoch int64
 		err = tx.QueryRowContext(ctx, `UPDATE epoch SET number = max(number, ?) RETURNING number`, w.Epoch).Scan(&epoch)
@@ -56,14 +57,9 @@ func (j *Journal) Admit(ctx context.Context, a Admission) error {
 				return err
 			}
 		}
-		if w.IssuedAt.Before(j.opened.Add(-clockSkew)) {
-			return fault.New(fault.Refused, "The writ is older than this start of the executor. Propose the change again.").Because("issued_before_start")
-		}
 		return nil
 	})
 }
-
-const clockSkew = time.Second
 
 func raise(ctx context.Context, tx *sql.Tx, f writ.Fence, run string) error {
 	done, err := tx.ExecContext(ctx, `INSERT INTO fences (entity, number, run) VALUES (?, ?, ?)
