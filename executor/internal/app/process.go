@@ -266,6 +266,7 @@ func (p *process) serve(ctx context.Context, second func(), stdout io.Writer) er
 		_ = s.Shutdown(grace) // whoever still waits asks again after the next start
 		cancel()
 	}
+	p.runner.Wait() // for a writ that was being admitted when the door was closed
 	return errors.Join(err, p.close())
 }
 

@@ -63,7 +63,7 @@ func (r *Runner) Start(ctx context.Context, a admit.Admitted) {
 	ctx = context.WithoutCancel(ctx)
 	r.running.Go(func() {
 		if err := r.Execute(ctx, a); err != nil {
-			r.Sys.Log.Error("a run was cut off; it is settled when the executor starts again", "run", a.Writ().Run, "error", err, "cause", cause(err))
+			r.Sys.Log.Error("a run was cut off; it is settled when the executor starts again", "run", a.Writ().Run, "error", err, "cause", errors.Unwrap(err))
 		}
 	})
 }
@@ -159,13 +159,6 @@ func (p *progress) record(ctx context.Context, t *task) error {
 		return err
 	}
 	p.announce()
-	return nil
-}
-
-func cause(err error) error {
-	if f, ok := errors.AsType[*fault.Error](err); ok {
-		return f.Cause
-	}
 	return nil
 }
 

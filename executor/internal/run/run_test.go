@@ -335,3 +335,16 @@ func TestExecute_journalFails(t *testing.T) {
 		t.Errorf("%s %s", r.Outcome, r.Reason)
 	}
 }
+
+// BenchmarkExecute is one change from admission to its receipt.
+func BenchmarkExecute(b *testing.B) {
+	w := executortest.New(b)
+	w.Rules.ObservePerMinute = 1 << 30
+	w.Door.Use(w.Rules)
+	for i := 0; b.Loop(); i++ {
+		o := w.Approved(b, writ.Stop, w.Step(b, "s1", "thing.set", writ.Object{"name": "a", "value": fmt.Sprint(i)}))
+		if r := w.Run(b, o); r[0].Outcome != writ.Done {
+			b.Fatal(r[0].Detail)
+		}
+	}
+}
