@@ -24,8 +24,7 @@ func (s *script) connect(kinds []string) {
 			s.connectNetBox(fakes.NetBoxToken)
 			continue
 		case "npm":
-			lines = append(lines, "base_url="+w.NPMURL+"/api", "identity="+fakes.NPMEmail, "secret="+fakes.NPMSecret)
-			flags = append(flags, "--endpoint", "site="+w.SiteURL)
+			lines = append(lines, "base_url="+w.NPMURL, "identity="+fakes.NPMEmail, "secret="+fakes.NPMSecret, "site="+w.SiteURL)
 		case "file":
 			lines = append(lines, "root="+s.MkAbs("site"))
 		default:
@@ -37,7 +36,7 @@ func (s *script) connect(kinds []string) {
 }
 
 func (s *script) connectNetBox(token string) {
-	s.run("environment=lab\nbase_url="+s.world.NetBoxURL+"/api\ntoken="+token+"\n", "writ", "systems", "add", "netbox")
+	s.run("environment=lab\nbase_url="+s.world.NetBoxURL+"\ntoken="+token+"\n", "writ", "systems", "add", "netbox")
 }
 
 // allow lets the actions touch what is in the world.
