@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"writ"
 	"writ/gate/internal/model"
@@ -49,10 +51,27 @@ func New(c *model.Change, events []store.Line, locks []model.Lock, undone []*mod
 	a.sections["audit_references"] = references
 	a.sections["operator_summary"] = []entry{{"summary", Summary(c)}}
 	a.sections["timeline"] = timeline
+	for _, entries := range a.sections {
+		distinguish(entries)
+	}
 	return a, nil
 }
 
-// MarshalJSON writes the sections as members, in their order.
+// distinguish numbers facts of one section that have the same name, as two
+// receipts of one step have.
+func distinguish(entries []entry) {
+	seen := map[string]int{}
+	for i := range entries {
+		e := &entries[i]
+		if seen[e.key]++; seen[e.key] > 1 {
+			e.key = fmt.Sprintf("%s (%d)", e.key, seen[e.key])
+		}
+	}
+}
+
+// MarshalJSON writes the sections as members, in their order. All of it is
+// ASCII: what would be invisible, or change the direction of writing, is escaped
+// as JSON has it, and comes out of a parser unchanged.
 func (a Artifact) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `{"format":"artifact/1","change_id":%q`, a.ChangeID)
@@ -77,7 +96,15 @@ func (a Artifact) MarshalJSON() ([]byte, error) {
 		b.WriteByte('}')
 	}
 	b.WriteByte('}')
-	return b.Bytes(), nil
+	var ascii bytes.Buffer
+	for _, unit := range utf16.Encode([]rune(b.String())) {
+		if unit < utf8.RuneSelf {
+			ascii.WriteByte(byte(unit))
+		} else {
+			fmt.Fprintf(&ascii, `\u%04x`, unit)
+		}
+	}
+	return ascii.Bytes(), nil
 }
 
 // Markdown renders the artifact for people.
@@ -92,28 +119,50 @@ func (a Artifact) Markdown() string {
 		for _, e := range a.sections[name] {
 			switch v := e.value.(type) {
 			case []string:
-				fmt.Fprintf(&b, "- %s:\n", e.key)
+				fmt.Fprintf(&b, "- %s:\n", markdown(e.key))
 				for _, item := range v {
 					fmt.Fprintf(&b, "  - %s\n", markdown(item))
 				}
 			default:
-				fmt.Fprintf(&b, "- %s: %s\n", e.key, markdown(fmt.Sprint(v)))
+				fmt.Fprintf(&b, "- %s: %s\n", markdown(e.key), markdown(fmt.Sprint(v)))
 			}
 		}
 	}
 	return b.String()
 }
 
-// markdown keeps text from being read as markup.
+// markdown keeps text from being read as markup: not as a tag, an entity, a
+// link, emphasis or code, and at its beginning not as a list or a rule.
 func markdown(s string) string {
-	return strings.NewReplacer("<", "&lt;", ">", "&gt;", "`", "'", "[", `\[`, "*", `\*`, "|", `\|`, "#", `\#`).Replace(Plain(s))
+	var b strings.Builder
+	text := Plain(s)
+	word := func(i int) bool { return i >= 0 && i < len(text) && (text[i] >= utf8.RuneSelf || isWord(text[i])) }
+	for i, r := range text {
+		switch {
+		case r == '<':
+			b.WriteString("&lt;")
+		case r == '>':
+			b.WriteString("&gt;")
+		case r == '&':
+			b.WriteString("&amp;")
+		case strings.ContainsRune("\\`*[|#~", r), r == '_' && !(word(i-1) && word(i+1)), i == 0 && strings.ContainsRune("-+=", r):
+			b.WriteString(`\` + string(r))
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+func isWord(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
 func approvalRequest(c *model.Change) []entry {
 	out := []entry{
 		{"requested_by", model.User(c.RequestedBy)}, {"requested_at", c.RequestedAt.String()},
 		{"requested_action", string(c.Request.RequestedAction)}, {"purpose", string(c.Request.Purpose)},
-		{"change_ticket", c.Request.ChangeTicket}, {"environment", c.Environment}, {"execution_status", string(c.State)},
+		{"rollback_plan", string(c.Request.RollbackPlan)}, {"change_ticket", c.Request.ChangeTicket}, {"environment", c.Environment}, {"execution_status", string(c.State)},
 		{"envelope_digest", string(c.Digest)},
 	}
 	for _, appr := range c.Approvals {
@@ -215,7 +264,7 @@ func verificationSummary(c *model.Change) []entry {
 			list = append(list, fmt.Sprintf("%s passed=%t", check.Name, check.Passed))
 		}
 		if r.Detail != "" {
-			list = append(list, r.Detail)
+			list = append(list, "detail "+r.Detail)
 		}
 		out = append(out, entry{r.Step, list})
 	}

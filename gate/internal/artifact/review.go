@@ -7,7 +7,6 @@
 package artifact
 
 import (
-	"fmt"
 	"strings"
 
 	"writ"
@@ -24,9 +23,8 @@ type Review struct {
 
 // NewReview renders a change that was decided on.
 func NewReview(c *model.Change) (Review, error) {
-	var b strings.Builder
-	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	e := c.Envelope
+	var p page
+	line, e := p.line, c.Envelope
 	line("%s asks for %s in %s.", Plain(model.User(c.RequestedBy)), count(len(c.Steps), "step"), environment(c.Environment))
 	if e.RollbackOf != "" {
 		line("It undoes %s.", e.RollbackOf)
@@ -47,11 +45,11 @@ func NewReview(c *model.Change) (Review, error) {
 		writeWayBack(line, &c.Steps[i])
 	}
 	if e.OnFailure == writ.Rollback {
-		line("  If a step fails, the executor undoes the finished steps by itself, in reverse order.")
+		line("  If a step fails, the executor undoes the finished ones, in reverse order.")
 	} else if len(c.Steps) > 1 {
-		line("  If a step fails, the rest is not started and what is done stays, locked, until its rollback is approved.")
+		line("  If a step fails, the rest is not started, and what is done stays locked.")
 	}
-	writeWords(line, c)
+	writeWords(&p, c)
 	line("")
 	line("DECIDE BEFORE     %s", c.WaitUntil)
 	line("AN APPROVAL LASTS %s and is good for one use; %s needed, %d given", c.Decision.Valid, count(int(c.Decision.Count), "approval"), len(c.Approvals))
@@ -59,15 +57,16 @@ func NewReview(c *model.Change) (Review, error) {
 		line("TO APPROVE, TYPE  %s", Plain(c.Decision.Phrase))
 	}
 	line("CHANGE            %s", c.ID)
-	line("DIGEST            %s", c.Digest)
+	line("DIGEST   %s", c.Digest)
+	text := p.b.String()
 	return Review{
-		Text: b.String(), ShownDigest: writ.DigestBytes([]byte(b.String())), EnvelopeDigest: c.Digest, Phrase: c.Decision.Phrase,
+		Text: text, ShownDigest: writ.DigestBytes([]byte(text)), EnvelopeDigest: c.Digest, Phrase: c.Decision.Phrase,
 	}, nil
 }
 
 func writeStep(line func(string, ...any), c *model.Change, i int) {
 	s := &c.Steps[i]
-	line("  %s  %s on %s", s.ID, s.Action, Plain(s.Entity))
+	line("  %s  %s on %s, system %s", s.ID, s.Action, name(s.Entity), name(s.System))
 	for _, pair := range pairs(s.Params) {
 		line("      %s", pair)
 	}
@@ -75,14 +74,14 @@ func writeStep(line func(string, ...any), c *model.Change, i int) {
 		line("      %s (found by the executor)", pair)
 	}
 	for _, t := range s.Touches {
-		line("      also touches %s", Plain(t))
+		line("      also touches %s", name(t))
 	}
 	if i >= len(c.Observations) {
 		return
 	}
 	o := &c.Observations[i]
 	for _, f := range o.Fields {
-		line("      %s: %s → %s", Plain(f.Name), side(f.From, f.FromAbsent), side(f.To, f.ToAbsent))
+		line("      %s: %s → %s", name(f.Name), side(f.From, f.FromAbsent), side(f.To, f.ToAbsent))
 	}
 	if !o.Known && s.Class != writ.ReadOnly {
 		line("      What would change beyond that is UNKNOWN.")
@@ -99,7 +98,7 @@ func writeWayBack(line func(string, ...any), s *writ.Step) {
 	case s.Rollback == nil:
 		line("  %s  THERE IS NO WAY BACK", s.ID)
 	default:
-		line("  %s  %s", s.ID, s.Rollback.Action)
+		line("  %s  %s, system %s", s.ID, s.Rollback.Action, name(s.Rollback.System))
 		for _, pair := range pairs(s.Rollback.Params) {
 			line("      %s", pair)
 		}
@@ -107,7 +106,7 @@ func writeWayBack(line func(string, ...any), s *writ.Step) {
 }
 
 // writeWords shows what the requester wrote, attributed and apart.
-func writeWords(line func(string, ...any), c *model.Change) {
+func writeWords(p *page, c *model.Change) {
 	said := []struct {
 		what  string
 		words model.Prose
@@ -121,22 +120,20 @@ func writeWords(line func(string, ...any), c *model.Change) {
 			continue
 		}
 		if first {
-			line("")
-			line("WHAT %s SAYS (its own words; nobody checked them)", strings.ToUpper(Plain(c.RequestedBy.Name)))
+			p.line("")
+			p.line("WHAT %s SAYS (its own words; nobody checked them)", strings.ToUpper(Plain(c.RequestedBy.Name)))
 			first = false
 		}
-		line("  %s", s.what)
-		for _, text := range boxed(string(s.words)) {
-			line("  %s", text)
-		}
+		p.line("  %s", s.what)
+		p.boxed(string(s.words))
 	}
 }
 
 // pairs returns the members of an object as "name = value", by name.
 func pairs(o writ.Object) []string {
 	var list []string
-	for _, name := range sortedNames(o) {
-		list = append(list, Plain(name)+" = "+value(o[name]))
+	for _, key := range sortedNames(o) {
+		list = append(list, name(key)+" = "+value(o[key]))
 	}
 	return list
 }
@@ -159,16 +156,9 @@ func side(text string, absent bool) string {
 	return quote(text)
 }
 
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-func environment(name string) string {
-	if name == "" {
+func environment(of string) string {
+	if of == "" {
 		return "no environment"
 	}
-	return "the environment " + Plain(name)
+	return "the environment " + name(of)
 }

@@ -19,7 +19,7 @@ func Summary(c *model.Change) string {
 	case model.Claimed, model.Executing, model.Verifying, model.RollingBack:
 		return "It is being carried out."
 	case model.Denied:
-		return "It was denied: " + c.Trouble.Text + " Nothing was changed."
+		return "It was denied: " + Plain(c.Trouble.Text) + " Nothing was changed."
 	case model.Rejected:
 		return "A human said no: " + Plain(string(c.Rejection.Reason)) + " Nothing was changed."
 	case model.Expired:
