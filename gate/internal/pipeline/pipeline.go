@@ -146,7 +146,7 @@ func (p *Pipeline) Execute(ctx context.Context, who model.Caller, id string) (*m
 	if err := p.executable(ctx, who, id); err != nil {
 		return nil, err
 	}
-	err := guarded(func() error { return p.dispatch(ctx, id) })
+	err := p.begin(ctx, id)
 	p.background(func(ctx context.Context) { p.settle(ctx, id) })
 	if err != nil {
 		return nil, err
@@ -157,10 +157,19 @@ func (p *Pipeline) Execute(ctx context.Context, who model.Caller, id string) (*m
 // perform carries out an approved change and sees it to its end. Whatever
 // dispatch says, settle looks: a writ may have left all the same.
 func (p *Pipeline) perform(ctx context.Context, id string) {
-	if err := guarded(func() error { return p.dispatch(ctx, id) }); err != nil {
+	if err := p.begin(ctx, id); err != nil {
 		p.Sys.Log.Warn("a change was not carried out", "change", id, "error", err, "cause", errors.Unwrap(err))
 	}
 	p.settle(ctx, id)
+}
+
+// begin dispatches an approved change, or says at it what is in the way.
+func (p *Pipeline) begin(ctx context.Context, id string) error {
+	err := guarded(func() error { return p.dispatch(ctx, id) })
+	if err != nil {
+		p.heldUp(ctx, id, err)
+	}
+	return err
 }
 
 // guarded runs f and makes an error of its panic: that is one change's, and the

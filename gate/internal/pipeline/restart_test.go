@@ -58,7 +58,7 @@ func TestRestart(t *testing.T) {
 			return id
 		}, model.AwaitingApproval, func(w *world, id string) { w.approve(id, bob) }, model.Done, approvedEvents + " change.approved" + toReceipt + freed, 1},
 		{"approved", func(w *world) string { return w.approvedOnly(request(step("s1", "set", "a"))) },
-			model.Approved, nil, model.Done, approvedEvents + toReceipt + freed, 1},
+			model.Approved, nil, model.Done, heldUpEvents + toReceipt + freed, 1},
 		{"claimed, and it arrived", func(w *world) string {
 			w.executor.tell(func() { w.executor.deaf, w.executor.away = lost(), nil })
 			w.executor.tell(func() {
@@ -185,7 +185,7 @@ func TestStart_refusesWithoutItsAudit(t *testing.T) {
 		p := pipeline.New(w.Config)
 		refused(t, "start", p.Start(t.Context()), fault.Unavailable, "audit")
 		p.Stop()
-		w.still(id, model.Approved, approvedEvents)
+		w.still(id, model.Approved, heldUpEvents)
 		w.audit.fail(nil)
 		w.restart()
 		if c := w.see(id); c.State != model.Done {

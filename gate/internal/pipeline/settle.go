@@ -162,12 +162,14 @@ func (p *Pipeline) record(tx store.Tx, c *model.Change, receipts []model.Receipt
 	return nil
 }
 
+// verification sums up the checks. Where nothing was applied, the backup is all
+// that was checked, and the change itself was not verified.
 func verification(r *writ.Receipt) string {
 	switch {
-	case len(r.Checks) == 0:
-		return ""
 	case slices.ContainsFunc(r.Checks, func(c writ.Check) bool { return !c.Passed }):
 		return "failed"
+	case len(r.Checks) == 0, r.Outcome == writ.NotExecuted, r.Outcome == writ.Failed, r.Outcome == writ.Unknown:
+		return ""
 	}
 	return "passed"
 }

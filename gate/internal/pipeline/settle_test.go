@@ -2,6 +2,7 @@ package pipeline_test
 
 import (
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -192,8 +193,8 @@ func TestStore_failsOnce(t *testing.T) {
 		{model.ChangePlanned, model.Failed, "change.proposed change.ended"},
 		{model.ChangeDecided, model.Denied, "change.proposed change.planned change.ended"},
 		{model.ChangeApproved, model.AwaitingApproval, toDecision},
-		{model.LockTaken, model.Approved, approvedEvents},
-		{model.ChangeClaimed, model.Approved, approvedEvents},
+		{model.LockTaken, model.Approved, heldUpEvents},
+		{model.ChangeClaimed, model.Approved, heldUpEvents},
 		{model.ChangeExecuting, model.Done, approvedEvents + toReceipt + freed},
 		{model.StepEnded, model.Done, approvedEvents + toReceipt + freed},
 		{model.LockFreed, model.Done, approvedEvents + toReceipt + freed},
@@ -265,4 +266,24 @@ func TestStore_failsWhenAChangeIsGivenUp(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestStepEnded_tellsWhatWasVerified(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		for outcome, want := range map[writ.Outcome]string{
+			writ.Done: "passed", writ.Unverified: "failed", writ.Failed: "", writ.Unknown: "", writ.NotExecuted: "",
+		} {
+			entity := "mock/" + strings.ReplaceAll(string(outcome), "_", "-")
+			if outcome != writ.Done {
+				w.executor.tell(func() { w.executor.outcomes[entity] = outcome })
+			}
+			c := w.carriedOut(request(step("s1", "set", strings.TrimPrefix(entity, "mock/"))))
+			w.settle()
+			for _, e := range w.events(c.ID) {
+				if e.Type == model.StepEnded && e.VerificationResult != want {
+					t.Errorf("%s: the verification is %q, want %q", outcome, e.VerificationResult, want)
+				}
+			}
+		}
+	})
 }
