@@ -47,9 +47,13 @@ func New(socket string, keys writ.Keyring) *Executor {
 	return &Executor{
 		socket: socket,
 		keys:   keys,
-		// A connection is used once: on a reused one, a failed send would not
-		// tell whether the writ left.
-		client: http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}},
+		client: http.Client{
+			// A connection is used once: on a reused one, a failed send would not
+			// tell whether the writ left.
+			Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true},
+			// A redirection would send the writ a second time.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
 	}
 }
 
@@ -150,8 +154,10 @@ const NotSent = "not_sent"
 
 func refusal(status int, answer []byte) error {
 	var r writ.Refusal
-	if err := json.Unmarshal(answer, &r); err != nil || r.Code == "" {
-		return fault.Wrap(fault.Unavailable, err, "The executor answered with status %d and no reason.", status)
+	// A code that is not in the table, or a reason that is ours alone to give,
+	// would be taken for more than it says.
+	if err := json.Unmarshal(answer, &r); err != nil || r.Code.Row().Code != r.Code || r.Reason == NotSent {
+		return fault.Wrap(fault.Unavailable, err, "The executor answered with status %d and no reason that is known here. Do both programs have the same version?", status)
 	}
 	return &fault.Error{Code: r.Code, Reason: r.Reason, Text: r.Text}
 }
