@@ -24,6 +24,10 @@ import (
 // patience is how long a script waits for what must come, before it fails.
 const patience = 20 * time.Second
 
+// allPatience is how long all scripts together may take; what hangs then is
+// killed, and its script says where.
+const allPatience = 4 * time.Minute
+
 func TestMain(m *testing.M) {
 	flag.Parse()
 	// Scripts wait more than they compute, so more of them run at once than
@@ -74,6 +78,7 @@ func TestScripts(t *testing.T) {
 		Dir:                 ".",
 		Setup:               func(env *testscript.Env) error { return setUp(env, bin) },
 		Cmds:                commands(),
+		Deadline:            time.Now().Add(allPatience),
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 	})
