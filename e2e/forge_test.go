@@ -25,7 +25,7 @@ import (
 //	forge FILE [-blind] ACTION PARAM=VALUE…   put a writ that is valid in every way, unsealed, into FILE;
 //	                                          -blind does not look at the target first
 //	post CODE[/REASON] [-twin] FILE [EDIT…]   edit it, seal it with the gate's key and hand it over; the executor
-//	                                          must answer with that refusal, or "accepted" (its run is $RUN)
+//	                                          must answer with that refusal, or "accepted" (its run is $RUN), or "observed"
 //	race N FILE                               hand the same sealed writ over N times at once: one is accepted, the others are spent
 //	alter FILE [resealed]                     change each value of the writ after it was sealed, or each of the envelope
 //	                                          before it is sealed; every one is refused
@@ -259,8 +259,11 @@ func (s *script) post(socket string, sealed []byte) posted {
 
 // said is what an answer says, as CODE/REASON or accepted.
 func (a posted) said() string {
-	if a.status == http.StatusAccepted {
+	switch a.status {
+	case http.StatusAccepted:
 		return "accepted"
+	case http.StatusOK:
+		return "observed"
 	}
 	var r writ.Refusal
 	if err := json.Unmarshal(a.body, &r); err != nil || a.status == 0 {

@@ -33,6 +33,7 @@ type process struct {
 //	netbox-as TOKEN          connect NetBox with this token
 //	start NAME [PREFIX…]     start it, below another program if one is named, and wait until it answers
 //	quit NAME                ask it to end (SIGTERM) and wait until it has, with status 0
+//	asked NAME               ask it to end, and wait until it says that it stops, not until it has ended
 //	kill9 NAME               kill it; below up, only the one process
 //	ends NAME STATUS         wait until it has ended by itself; its log on stdout
 //	log NAME                 its log so far, on stdout
@@ -60,6 +61,18 @@ func processCommands() map[string]func(*script, []string) {
 			}
 			s.Check(p.cmd.Process.Signal(syscall.SIGTERM))
 			s.ended(args[0], p, 0)
+		},
+		"asked": func(s *script, args []string) {
+			s.need(args, 1, "asked NAME")
+			p := s.processes[args[0]]
+			if p == nil {
+				s.Fatalf("%s was not started", args[0])
+			}
+			s.Check(p.cmd.Process.Signal(syscall.SIGTERM))
+			s.eventually(args[0]+" stops", func() (bool, string) {
+				log := readLog(p.log)
+				return strings.Contains(log, "stopping"), log
+			})
 		},
 		"kill9": func(s *script, args []string) {
 			s.need(args, 1, "kill9 NAME")
