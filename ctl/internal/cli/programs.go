@@ -6,9 +6,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"os/user"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 
@@ -57,40 +55,6 @@ func (p *program) find(name string) (string, error) {
 		}
 	}
 	return "", fault.New(fault.NotFound, "There is no program %s beside writ or in PATH. Build all three: make build", name)
-}
-
-// credential is the user that a program runs as; nil is the caller. Both
-// programs get the gate's group, through which they reach each other's sockets.
-func (h *home) credential(name string) (*syscall.Credential, error) {
-	if os.Geteuid() != 0 || h.GateUser == "" && h.ExecutorUser == "" {
-		return nil, nil
-	}
-	gate, err := lookUp(h.GateUser)
-	if err != nil {
-		return nil, err
-	}
-	if name == gateProgram {
-		return gate, nil
-	}
-	executor, err := lookUp(h.ExecutorUser)
-	if err != nil {
-		return nil, err
-	}
-	executor.Gid = gate.Gid
-	return executor, nil
-}
-
-func lookUp(name string) (*syscall.Credential, error) {
-	u, err := user.Lookup(name)
-	if err != nil {
-		return nil, fault.Wrap(fault.Invalid, err, "There is no user %q. writ.yaml names gate_user and executor_user together, or neither.", name)
-	}
-	uid, err1 := strconv.ParseUint(u.Uid, 10, 32)
-	gid, err2 := strconv.ParseUint(u.Gid, 10, 32)
-	if err := errors.Join(err1, err2); err != nil {
-		return nil, fault.Wrap(fault.Invalid, err, "The user %s has no plain number.", name)
-	}
-	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
 }
 
 // pass runs a command of another program at the caller's terminal.

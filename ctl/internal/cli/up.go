@@ -3,10 +3,8 @@ package cli
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"sync"
 	"syscall"
@@ -34,7 +32,7 @@ user, who owns its directory.`,
 			if err != nil {
 				return err
 			}
-			if err := h.shareRun(); err != nil {
+			if err := h.share(); err != nil {
 				return err
 			}
 			return p.up(cmd.Context(), h)
@@ -147,19 +145,6 @@ func (c *child) stop(out *prefixed, patience time.Duration) {
 	out.line("writ", c.name+" did not stop within "+patience.String()+" and is killed")
 	_ = c.cmd.Process.Kill() // it may be gone
 	<-c.ended
-}
-
-// shareRun prepares the directory of the sockets for two users, if root runs
-// the processes as such: both have the gate's group, nobody else may enter.
-func (h *home) shareRun() error {
-	gate, err := h.credential(gateProgram)
-	if err != nil || gate == nil {
-		return err
-	}
-	if err := errors.Join(os.Chown(h.path("run"), 0, int(gate.Gid)), os.Chmod(h.path("run"), 0o770)); err != nil {
-		return fault.Wrap(fault.Unavailable, err, "The directory %s cannot be shared between the two users.", h.path("run"))
-	}
-	return nil
 }
 
 // prefixed writes lines of several processes to one stream.
