@@ -114,6 +114,7 @@ func commands() map[string]command {
 // script is what one script has at hand.
 type script struct {
 	*testscript.TestScript
+	t         testscript.T
 	root      string // of the repository
 	bin       string
 	dir       string // where writ is installed, $WRIT_DIR
@@ -129,7 +130,7 @@ func setUp(env *testscript.Env, bin string) error {
 	if err != nil {
 		return err
 	}
-	s := &script{root: root, bin: bin, dir: filepath.Join(env.WorkDir, "w"), processes: map[string]*process{}}
+	s := &script{t: env.T(), root: root, bin: bin, dir: filepath.Join(env.WorkDir, "w"), processes: map[string]*process{}}
 	env.Values[scriptKey{}] = s
 	env.Setenv("PATH", bin+string(os.PathListSeparator)+env.Getenv("PATH"))
 	env.Setenv("HOME", env.WorkDir)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -24,10 +25,30 @@ type process struct {
 	done chan struct{} // closed when it has ended
 }
 
+// ground is what a script may need of the machine.
+func (s *script) ground(what string) {
+	ok := false
+	switch what {
+	case "root":
+		ok = os.Geteuid() == 0
+	case "namespaces":
+		ok = exec.Command("unshare", "--user", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "tmpfs", "/mnt").Run() == nil
+	default:
+		s.Fatalf("nobody knows %q", what)
+	}
+	if !ok && os.Getenv("CI") == "true" {
+		s.Fatalf("this machine has no %s", what)
+	}
+	if !ok {
+		s.t.Skip("this machine has no " + what + "; CI runs it")
+	}
+}
+
 // processCommands start and end the programs. NAME is up (writ up, with both
 // processes below it), gate, executor, or twin: another executor, whose data
 // directory a script has made beside the first.
 //
+//	need root|namespaces     leave the script out where the machine lacks that; in CI it fails
 //	connect [KIND…]          writ init, and one system of each kind through the real commands
 //	people N ROLE            add N people, decider-0, decider-1 …
 //	netbox-as TOKEN          connect NetBox with this token
@@ -36,9 +57,11 @@ type process struct {
 //	asked NAME               ask it to end, and wait until it says that it stops, not until it has ended
 //	kill9 NAME               kill it; below up, only the one process
 //	ends NAME STATUS         wait until it has ended by itself; its log on stdout
+//	process-user NAME USER   it runs as this user
 //	log NAME                 its log so far, on stdout
 func processCommands() map[string]func(*script, []string) {
 	return map[string]func(*script, []string){
+		"need":    func(s *script, args []string) { s.need(args, 1, "need root|namespaces"); s.ground(args[0]) },
 		"connect": func(s *script, args []string) { s.connect(args) },
 		"people": func(s *script, args []string) {
 			s.need(args, 2, "people N ROLE")
@@ -91,6 +114,16 @@ func processCommands() map[string]func(*script, []string) {
 			s.Check(err)
 			s.ended(args[0], p, status)
 			fmt.Fprint(s.Stdout(), readLog(p.log))
+		},
+		"process-user": func(s *script, args []string) {
+			s.need(args, 2, "process-user NAME USER")
+			who, err := user.Lookup(args[1])
+			s.Check(err)
+			text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(s.pid(args[0])), "status"))
+			s.Check(err)
+			if !strings.Contains(string(text), "\nUid:\t"+who.Uid+"\t"+who.Uid+"\t"+who.Uid+"\t") {
+				s.Fatalf("%s does not run as %s", args[0], args[1])
+			}
 		},
 		"log": func(s *script, args []string) {
 			s.need(args, 1, "log NAME")
