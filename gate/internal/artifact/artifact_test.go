@@ -243,6 +243,10 @@ func TestSummary_everyState(t *testing.T) {
 	if got := artifact.Summary(denied); got != `It was denied: No\u{202e}. Nothing was changed.` {
 		t.Errorf("the summary of a denial is %q", got)
 	}
+	held := &model.Change{State: model.Approved, Trouble: &model.Trouble{Text: "The vault is\u202e locked."}}
+	if got := artifact.Summary(held); !strings.HasSuffix(got, `Nothing was changed. In its way: The vault is\u{202e} locked.`) {
+		t.Errorf("the summary of what is held up is %q", got)
+	}
 	done := &model.Change{State: model.Done}
 	if got := artifact.Summary(done); !strings.Contains(got, "changed nothing") {
 		t.Errorf("the summary of a run that changed nothing is %q", got)

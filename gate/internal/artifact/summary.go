@@ -15,7 +15,11 @@ func Summary(c *model.Change) string {
 	case model.AwaitingApproval:
 		return fmt.Sprintf("It waits for a human to decide, until %s. Nothing was changed.", c.WaitUntil)
 	case model.Approved:
-		return fmt.Sprintf("It is approved until %s and was not carried out yet. Nothing was changed.", c.ValidUntil)
+		held := ""
+		if c.Trouble != nil {
+			held = " In its way: " + Plain(c.Trouble.Text)
+		}
+		return fmt.Sprintf("It is approved until %s and was not carried out yet. Nothing was changed.%s", c.ValidUntil, held)
 	case model.Claimed, model.Executing, model.Verifying, model.RollingBack:
 		return "It is being carried out."
 	case model.Denied:

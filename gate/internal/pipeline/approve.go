@@ -133,7 +133,7 @@ func (p *Pipeline) Cancel(ctx context.Context, who model.Caller, id string) (*mo
 		if !from.May(model.Cancelled) {
 			return fault.New(fault.Conflict, "%s is %s: it is too late to cancel it.", c.ID, c.State).Because("too_late")
 		}
-		c.State, c.UpdatedAt, c.EndedAt = model.Cancelled, now, now
+		c.State, c.UpdatedAt, c.EndedAt, c.Trouble = model.Cancelled, now, now, nil
 		if err := tx.Move(c, from); err != nil {
 			return err
 		}

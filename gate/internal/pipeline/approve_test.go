@@ -187,6 +187,20 @@ func TestCancel(t *testing.T) {
 	})
 }
 
+func TestCancel_whatWasHeldUp(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		id := w.approvedOnly(request(step("s1", "set", "a")))
+		c, err := w.Cancel(t.Context(), planner, id)
+		if err != nil || c.Trouble != nil {
+			t.Errorf("withdrawn because of %v, %v", c.Trouble, err)
+		}
+		w.still(id, model.Cancelled, heldUpEvents+" change.cancelled")
+		if events := w.events(id); events[len(events)-1].Reason != "" {
+			t.Errorf("it was withdrawn because of %q", events[len(events)-1].Reason)
+		}
+	})
+}
+
 func TestCancel_whileItIsPlanned(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		hold := make(chan struct{})

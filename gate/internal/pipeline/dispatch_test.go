@@ -314,7 +314,7 @@ func TestPanic(t *testing.T) {
 		state model.State
 	}{
 		{"while it is planned", func(x *executor) { x.peek = func(*writ.Observation) { panic("told so") } }, model.Failed},
-		{"before anything is sent", func(x *executor) { x.greet = func() { panic("told so") } }, model.Approved},
+		{"before anything is sent", func(x *executor) { x.greet = func(context.Context) error { panic("told so") } }, model.Approved},
 		{"when it was sent", func(x *executor) { x.panics = "told so" }, model.Done},
 		{"once while it is settled", func(x *executor) {
 			first := true

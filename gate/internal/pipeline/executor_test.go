@@ -30,7 +30,7 @@ type executor struct {
 	observe  func(context.Context) error           // is called before observing
 	take     func(*writ.Writ) error                // is called before a writ is admitted; an error refuses it
 	panics   string                                // Execute panics although the writ was admitted
-	greet    func()                                // is called by Hello
+	greet    func(context.Context) error           // is called by Hello
 	deaf     error                                 // what Execute answers although the writ was admitted
 	outcomes map[string]writ.Outcome               // by entity; the others are done
 	unchange map[string]bool                       // by entity: it was done, and nothing had to be changed
@@ -87,12 +87,17 @@ func (x *executor) sent() int {
 	return len(x.writs)
 }
 
-func (x *executor) Hello(context.Context) (writ.Hello, error) {
+func (x *executor) Hello(ctx context.Context) (writ.Hello, error) {
+	x.mu.Lock()
+	before := x.greet
+	x.mu.Unlock()
+	if before != nil {
+		if err := before(ctx); err != nil {
+			return writ.Hello{}, err
+		}
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.greet != nil {
-		x.greet()
-	}
 	return writ.Hello{Executor: executorName, Locked: x.locked, Systems: []writ.SystemInfo{
 		{Name: "mock", Kind: "mock", Environment: "lab"},
 		{Name: "live", Kind: "mock", Environment: "production"},

@@ -166,7 +166,7 @@ func (p *Pipeline) perform(ctx context.Context, id string) {
 // begin dispatches an approved change, or says at it what is in the way.
 func (p *Pipeline) begin(ctx context.Context, id string) error {
 	err := guarded(func() error { return p.dispatch(ctx, id) })
-	if err != nil {
+	if err != nil && ctx.Err() == nil { // whoever gave up waiting is in nobody's way
 		p.heldUp(ctx, id, err)
 	}
 	return err

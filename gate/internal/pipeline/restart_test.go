@@ -194,6 +194,24 @@ func TestStart_refusesWithoutItsAudit(t *testing.T) {
 	})
 }
 
+// What stopping interrupts is nothing that holds a change up.
+func TestStop_whileItIsDispatched(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		id := w.propose(request(step("s1", "set", "a"))).ID
+		w.executor.tell(func() {
+			w.executor.greet = func(ctx context.Context) error { <-ctx.Done(); return lost() }
+		})
+		w.approve(id, alice)
+		w.Stop()
+		w.still(id, model.Approved, approvedEvents)
+		w.executor.tell(func() { w.executor.greet = nil })
+		w.restart()
+		if c := w.see(id); c.State != model.Done {
+			t.Errorf("it is %s", c.State)
+		}
+	})
+}
+
 // A pipeline that is stopped takes decisions and starts nothing.
 func TestStop(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
