@@ -27,6 +27,9 @@ const (
 	StoreFile      = "gate.db"
 )
 
+// maxEpoch leaves room for the fences that the epoch stands above.
+const maxEpoch = 1 << 20
+
 // Config is gate.yaml. A path in it is absolute or seen from its directory;
 // after Load all paths are absolute.
 type Config struct {
@@ -115,7 +118,7 @@ func (c *Config) check() []string {
 	wrong(c.Policy != "", "policy: is missing; without a policy everything is denied")
 	wrong(c.Audit != "", "audit: is missing; without an audit file nothing is carried out")
 	wrong(c.FirstAnswer > 0 && c.FirstAnswer <= 20*time.Second, "first_answer: %s is not more than 0 and at most 20s", c.FirstAnswer)
-	wrong(c.Epoch >= 1, "epoch: %d is not 1 or more", c.Epoch)
+	wrong(c.Epoch >= 1 && c.Epoch <= maxEpoch, "epoch: %d is not 1 to %d", c.Epoch, maxEpoch)
 	return problems
 }
 

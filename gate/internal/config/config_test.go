@@ -84,6 +84,8 @@ func TestLoad_refuses(t *testing.T) {
 		good + "listen: {socket: s}\nlisten: {tcp: x}\n",   // a key twice
 		good + "listen: {socket: s}\n---\nepoch: 2\n",      // a second document
 		good + "listen: {socket: s}\nfirst_answer: soon\n", // wrong type
+		good + "listen: {socket: s}\nepoch: 0\n",           // no epoch
+		good + "listen: {socket: s}\nepoch: 2000000\n",     // no room for fences
 	} {
 		if _, _, err := load(t, text); err == nil {
 			t.Errorf("accepted:\n%s", text)

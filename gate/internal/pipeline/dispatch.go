@@ -152,6 +152,11 @@ func notExecutable(c *model.Change) error {
 	return fault.New(fault.Spent, "The approval of %s was used before; it is %s. An approval is good for one use.", c.ID, c.State).Because("spent")
 }
 
+// fenceBits is how much of a fence counts the locks of an entity; above it stands
+// the epoch. A store that was restored from a backup counts from where it was:
+// with its epoch raised, its fences are higher all the same.
+const fenceBits = 32
+
 // takeLocks takes every entity that the change writes to.
 func (p *Pipeline) takeLocks(tx store.Tx, c *model.Change, now writ.Time) ([]writ.Fence, error) {
 	fences := []writ.Fence{}
@@ -163,7 +168,7 @@ func (p *Pipeline) takeLocks(tx store.Tx, c *model.Change, now writ.Time) ([]wri
 		if err != nil {
 			return nil, err
 		}
-		fences = append(fences, writ.Fence{Entity: entity, Number: lock.Fence})
+		fences = append(fences, writ.Fence{Entity: entity, Number: p.Epoch<<fenceBits + lock.Fence})
 		if err := tx.Append(p.lockEvent(c, model.LockTaken, entity, now)); err != nil {
 			return nil, err
 		}

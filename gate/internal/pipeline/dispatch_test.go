@@ -346,3 +346,22 @@ func TestPanic(t *testing.T) {
 		})
 	}
 }
+
+// A store from a backup counts its locks from where it was. With its epoch
+// raised, the fences are higher than any that an executor has seen.
+func TestFence_risesWithTheEpoch(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		for range 3 {
+			w.carriedOut(request(step("s1", "set", "a")))
+		}
+		w.restart(func(c *pipeline.Config) { c.Epoch++ })
+		w.carriedOut(request(step("s1", "set", "b"))) // its first lock
+		fence := func(i int) int64 { return w.executor.writs[i].Fences[0].Number }
+		if fence(0) >= fence(1) || fence(1) >= fence(2) {
+			t.Errorf("the fences of one entity are %d, %d, %d", fence(0), fence(1), fence(2))
+		}
+		if fence(3) <= fence(2) {
+			t.Errorf("in a later epoch the fence is %d, before it was %d", fence(3), fence(2))
+		}
+	})
+}
