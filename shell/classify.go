@@ -1,0 +1,144 @@
+package shell
+
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"writ"
+)
+
+// Classify judges a command as bash would run it. It never fails: what cannot
+// be judged gets a stricter class. The same knowledge gives the same verdict
+// for the same text, always.
+func (k *Knowledge) Classify(command string) Verdict {
+	w := walker{k: k}
+	text, why := prepare(command)
+	if why != "" {
+		w.refuse(text, why)
+		return w.verdict(text)
+	}
+	parser, _ := k.parsers.Get().(*syntax.Parser)
+	file, err := parser.Parse(strings.NewReader(text), "")
+	k.parsers.Put(parser)
+	if err != nil {
+		w.refuse(text, "the command cannot be read as bash: it would be run differently, or not at all")
+		return w.verdict(text)
+	}
+	w.file = file
+	w.stmts(file.Stmts)
+	if w.commands == 0 && len(file.Stmts) == 0 {
+		w.note(bitUnknown, 0, len(text), "shell/empty", "there is no command")
+	}
+	w.settle()
+	return w.verdict(text)
+}
+
+// ClassifyArgv judges a command given as words. Verdict.Command is the same
+// command as a text for bash.
+func (k *Knowledge) ClassifyArgv(argv []string) Verdict {
+	var b strings.Builder
+	for i, a := range argv {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		if a != "" && strings.Trim(a, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:,@%+") == "" {
+			b.WriteString(a)
+			continue
+		}
+		b.WriteString("'" + strings.ReplaceAll(a, "'", `'\''`) + "'")
+	}
+	return k.Classify(b.String())
+}
+
+// prepare returns the text that is judged and run, and why it is refused.
+func prepare(command string) (text, why string) {
+	if why = checkText(command); why != "" {
+		return command, why
+	}
+	text, ok := splice(command)
+	if !ok {
+		return command, "a line is continued with a backslash where that cannot be followed: write it on one line"
+	}
+	return text, ""
+}
+
+// refuse is the verdict on a text that is not parsed.
+func (w *walker) refuse(text, why string) {
+	w.note(bitUnknown, 0, len(text), "shell/text", why)
+	a := word{text: text[:min(len(text), maxBytes)], end: len(text)}
+	w.drasticText(&a)
+}
+
+// inner judges a text that a shell within this command runs. Nothing of its
+// variables is known, and nothing it sets comes back.
+func (w *walker) inner(command string, start, end int) {
+	if w.depth++; w.depth > maxDepth {
+		w.note(bitUnknown, start, end, "shell/depth", "shells stand within shells too deep to be judged")
+		w.depth--
+		return
+	}
+	text, why := prepare(command)
+	if why != "" || text != command {
+		w.note(bitUnknown, start, end, "shell/string", "the inner text cannot be judged: "+why)
+		a := word{text: text, start: start, end: end}
+		w.drasticText(&a)
+		w.depth--
+		return
+	}
+	parser, _ := w.k.parsers.Get().(*syntax.Parser)
+	file, err := parser.Parse(strings.NewReader(text), "")
+	w.k.parsers.Put(parser)
+	if err != nil {
+		w.note(bitUnknown, start, end, "shell/string", "the inner text cannot be read as bash")
+		a := word{text: text, start: start, end: end}
+		w.drasticText(&a)
+		w.depth--
+		return
+	}
+	outer := *w
+	w.file, w.vars, w.nested, w.spanStart, w.spanEnd = file, variables{}, true, start, end
+	w.args = w.args[len(w.args):]
+	w.stmts(file.Stmts)
+	w.file, w.vars, w.nested, w.spanStart, w.spanEnd = outer.file, outer.vars, outer.nested, outer.spanStart, outer.spanEnd
+	w.args, w.cwd, w.cwdLost, w.inFunction = outer.args, outer.cwd, outer.cwdLost, outer.inFunction
+	w.depth--
+}
+
+// settle judges what could only be judged with the whole text read.
+func (w *walker) settle() {
+	if !w.blindRead {
+		return
+	}
+	w.mentioned = w.mentioned || len(w.words) > 8*maxCommands
+	for i := 0; i < len(w.words) && !w.mentioned && !w.crafted; i++ {
+		w.mentioned = w.k.policy.mentions(w.words[i])
+	}
+	if w.mentioned || w.crafted {
+		why := "reads a file whose name comes from elsewhere, and the text names secrets"
+		if !w.mentioned {
+			why = "reads a file whose name is put together here"
+		}
+		w.note(bitReadSecret, w.blindAt[0], w.blindAt[1], "paths/blind", why)
+	}
+}
+
+// verdict puts the findings into sentences.
+func (w *walker) verdict(text string) Verdict {
+	v := Verdict{Command: text, Class: classOf(w.found), Effects: w.found.list(), Hint: w.hint, Touches: w.touches}
+	v.NeedsLimit = v.Class == writ.ReadOnly && w.found&bitUnbounded != 0
+	v.Evidence = make([]Evidence, len(w.seen))
+	all := allEffects()
+	for i, f := range w.seen {
+		at := 0
+		for f.bit>>at != 1 {
+			at++
+		}
+		v.Evidence[i] = Evidence{Effect: all[at], Start: f.start, End: f.end, Rule: f.rule, Text: f.why}
+		if f.bit&(mutating|destructive|reversible) != 0 && len(v.Reasons) < 16 && !slices.Contains(v.Reasons, f.why) {
+			v.Reasons = append(v.Reasons, f.why)
+		}
+	}
+	return v
+}

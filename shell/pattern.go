@@ -1,0 +1,94 @@
+package shell
+
+import "strings"
+
+// pattern is a compiled pattern of policy.yaml: * is any name, ** any depth.
+type pattern struct {
+	text   string
+	prefix string   // what stands before the first star
+	need   string   // the longest text without a star
+	last   *pattern // the last element, when it does not begin with a star
+}
+
+func newPattern(text string) pattern {
+	p := pattern{text: text}
+	p.prefix, _, _ = strings.Cut(text, "*")
+	for _, part := range strings.Split(text, "*") {
+		if len(part) > len(p.need) {
+			p.need = part
+		}
+	}
+	if last := text[strings.LastIndexByte(text, '/')+1:]; last != text && last != "" && last[0] != '*' {
+		p.last = new(newPattern(last))
+	}
+	return p
+}
+
+// meets says whether some path matches both a word, whose unknown parts are
+// marks, and the pattern.
+func (p *pattern) meets(word string) bool {
+	if !hasWild(word) && (!strings.HasPrefix(word, p.prefix) || !strings.Contains(word, p.need)) {
+		return false
+	}
+	return meets(word, p.text)
+}
+
+const maxPath = 4096 // no system opens a longer path
+
+// meets compares a word and a pattern, one row of the table at a time: row[j]
+// says whether the word so far meets the first j bytes of the pattern. An
+// unknown part of a word stands for text without a slash that does not begin
+// with a dot: so it is with what the shell finds, and what else is unknown is
+// judged when the whole command is read.
+func meets(word, pattern string) bool {
+	if len(word) > maxPath {
+		return hasWild(word)
+	}
+	var a, b [128]bool
+	if len(pattern) >= len(a) {
+		return true
+	}
+	row, next := a[:len(pattern)+1], b[:len(pattern)+1]
+	row[0] = true
+	stars(row, pattern)
+	for i := range len(word) {
+		clear(next)
+		c := word[i]
+		any := c == wild || c == globStar
+		for j := range row {
+			if !row[j] {
+				continue
+			}
+			if any {
+				next[j] = true // the unknown part is empty
+				for k := j; k < len(pattern) && pattern[k] != '/' && !hidden(pattern, k); k++ {
+					next[k+1] = true
+				}
+			}
+			deep := j > 0 && pattern[j-1] == '*'
+			if deep && (c != '/' || j > 1 && pattern[j-2] == '*') {
+				next[j] = true // a star takes one more byte
+			}
+			if j < len(pattern) && pattern[j] != '*' && (pattern[j] == c || c == globOne && pattern[j] != '/' && !hidden(pattern, j)) {
+				next[j+1] = true
+			}
+		}
+		stars(next, pattern)
+		row, next = next, row
+	}
+	return row[len(pattern)]
+}
+
+// hidden says whether a name that begins with a dot begins here.
+func hidden(pattern string, k int) bool {
+	return pattern[k] == '.' && (k == 0 || pattern[k-1] == '/')
+}
+
+// stars lets every star that is reached be empty.
+func stars(row []bool, pattern string) {
+	for j := range pattern {
+		if row[j] && pattern[j] == '*' {
+			row[j+1] = true
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"go.yaml.in/yaml/v4"
+)
+
+type policyDoc struct {
+	Secrets  []string            `yaml:"secrets"`
+	Names    []string            `yaml:"names"`
+	Public   []string            `yaml:"public"`
+	Trees    []string            `yaml:"trees"`
+	Devices  []string            `yaml:"devices"`
+	Harmless []string            `yaml:"harmless"`
+	Breaking []string            `yaml:"breaking"`
+	Export   map[string][]string `yaml:"export"`
+	Taint    []string            `yaml:"taint"`
+}
+
+// exported is a variable that may be handed to a program. No values means any
+// plain one.
+type exported struct {
+	name   pattern
+	values []string
+}
+
+// loadPolicy adds what a policy.yaml says. Lists only grow: of those that
+// excuse something (public, harmless, export), an operator's file may hold
+// none unless it is the shipped one.
+func (k *Knowledge) loadPolicy(fsys fs.FS, extra bool) error {
+	data, err := fs.ReadFile(fsys, "policy.yaml")
+	if errors.Is(err, fs.ErrNotExist) && extra {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("policy.yaml: %w", err)
+	}
+	var d policyDoc
+	if err := yaml.Load(data, &d, yaml.WithKnownFields()); err != nil {
+		return fmt.Errorf("policy.yaml: %w", err)
+	}
+	if extra && len(d.Public)+len(d.Harmless)+len(d.Export) > 0 {
+		return errors.New("policy.yaml: public, harmless and export loosen the rules: only the shipped policy has them")
+	}
+	p := &k.policy
+	for _, l := range []struct {
+		into *[]pattern
+		list []string
+	}{
+		{&p.secrets, d.Secrets}, {&p.names, d.Names}, {&p.public, d.Public}, {&p.trees, d.Trees},
+		{&p.devices, d.Devices}, {&p.harmless, d.Harmless}, {&p.breaking, d.Breaking}, {&p.taint, d.Taint},
+	} {
+		for _, text := range l.list {
+			*l.into = append(*l.into, newPattern(text))
+		}
+	}
+	for name, values := range d.Export {
+		p.export = append(p.export, exported{newPattern(name), values})
+	}
+	slices.SortFunc(p.export, func(a, b exported) int { return len(a.name.text) - len(b.name.text) })
+	return nil
+}

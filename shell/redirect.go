@@ -1,0 +1,115 @@
+package shell
+
+import (
+	"path"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// redirect judges one redirection. empty says that the command prints nothing,
+// so that what is written to loses what it held.
+func (w *walker) redirect(r *syntax.Redirect, empty bool) {
+	start, end := w.span(r)
+	if r.N != nil && !isNumber(r.N.Value) {
+		w.note(bitEnvTaint, start, end, "shell/redirect", "a redirection that assigns a variable is not judged")
+	}
+	switch r.Op {
+	case syntax.Hdoc, syntax.DashHdoc:
+		w.single(r.Hdoc)
+		return
+	case syntax.WordHdoc:
+		here := w.single(r.Word)
+		w.mention(&here)
+		return
+	}
+	from := len(w.args)
+	w.args = w.fields(w.args, r.Word)
+	targets := w.args[from:]
+	if len(targets) != 1 {
+		w.note(bitUnknown, start, end, "shell/redirect", "the file of this redirection is not one word")
+	}
+	for i := range targets {
+		w.target(r.Op, &targets[i], empty, start, end)
+	}
+	w.args = w.args[:from]
+}
+
+func (w *walker) target(op syntax.RedirOperator, a *word, empty bool, start, end int) {
+	switch op {
+	case syntax.DplIn, syntax.DplOut:
+		if a.known && strings.Trim(a.text, "0123456789-") == "" {
+			return
+		}
+		if op == syntax.DplIn {
+			w.note(bitUnknown, start, end, "shell/redirect", "what is read here is not known")
+			return
+		}
+	case syntax.RdrIn:
+		if isNetPath(a.text) {
+			w.note(bitNetSend, start, end, "shell/redirect", "opens a connection to another host")
+			return
+		}
+		w.pathRead(a, "shell/redirect", false)
+		return
+	case syntax.RdrOut, syntax.AppOut, syntax.RdrClob, syntax.RdrAll, syntax.AppAll:
+	case syntax.RdrInOut:
+		empty = false
+	default:
+		w.note(bitUnknown, start, end, "shell/redirect", "this redirection belongs to another shell")
+		return
+	}
+	if empty && (op == syntax.RdrOut || op == syntax.RdrClob) && a.known && !sink(a.text) {
+		w.note(bitDataLoss, start, end, "shell/redirect", "empties the file "+a.text)
+	}
+	w.pathWrite(a, start, end, "shell/redirect")
+}
+
+func isNetPath(p string) bool {
+	return strings.HasPrefix(p, "/dev/tcp/") || strings.HasPrefix(p, "/dev/udp/")
+}
+
+// sink says whether writing to a path changes nothing but the command's own output.
+func sink(p string) bool {
+	switch p {
+	case "/dev/null", "/dev/stdout", "/dev/stderr", "/dev/fd/1", "/dev/fd/2", "/dev/fd/63":
+		return true
+	}
+	return false
+}
+
+// pathWrite judges a file that is written.
+func (w *walker) pathWrite(a *word, start, end int, rule string) {
+	paths := a.alts
+	if len(paths) == 0 {
+		paths = []string{a.text}
+	}
+	for _, p := range paths {
+		known := a.known || len(a.alts) > 0
+		switch {
+		case known && sink(p):
+			continue
+		case isNetPath(p):
+			w.note(bitNetSend, start, end, rule, "opens a connection to another host")
+			continue
+		}
+		w.touch("path_write", p)
+		if known && p != "" {
+			p = path.Clean(w.absolute(p))
+		}
+		switch {
+		case w.k.policy.breaksDevice(p):
+			w.note(bitDataLoss, start, end, rule, "writes to the device or kernel switch "+a.show())
+		case strings.HasPrefix(p, "/proc/") || strings.HasPrefix(p, "/sys/"):
+			w.note(bitKernel, start, end, rule, "sets "+a.show()+" in the kernel")
+		default:
+			w.note(bitWrite, start, end, rule, "writes the file "+a.show())
+		}
+	}
+}
+
+func (w *walker) touch(kind, name string) {
+	if len(w.touches) < 64 && !hasWild(name) {
+		w.touches = append(w.touches, Touch{Kind: kind, Name: name})
+	}
+}

@@ -1,0 +1,421 @@
+package shell
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// walker collects the effects of one command. Nothing of it outlives the call.
+type walker struct {
+	k    *Knowledge
+	file *syntax.File
+
+	found   effects
+	seen    []finding
+	touches []Touch
+	hint    string
+
+	vars       variables
+	args       []word // scratch: the words of the simple commands being judged
+	cwd        string // "" until a cd makes it known
+	cwdLost    bool   // a cd went where we cannot follow
+	inFunction int
+	foreign    int // commands run where programs of the same name may be others
+
+	// Commands within a string have no place of their own in the text: what is
+	// found in them is shown at the word that holds the string.
+	nested             bool
+	spanStart, spanEnd int
+	depth              int
+
+	steps, commands int
+
+	// Reads of files whose names come from elsewhere are judged at the end.
+	producing   int      // within a substitution, or before a pipe
+	crafted     bool     // text that was typed here is turned into names of files
+	words       []string // the static words of the text
+	mentioned   bool     // the names of secrets are searched for
+	blindRead   bool     // a file is read whose name is not known
+	blindAt     [2]int
+	out         output // what the last simple command printed
+	pipedOutput output // what stands before the pipe
+}
+
+// output says what the words are that a command prints.
+type output uint8
+
+const (
+	outAny    output = iota
+	outTame          // numbers and plain names: no options, no paths
+	outFilter        // lines of its input
+)
+
+// finding is an Evidence before its sentence is written.
+type finding struct {
+	bit        effects
+	start, end int
+	rule, why  string
+}
+
+// note records an effect. why is a whole sentence without its full stop.
+func (w *walker) note(bit effects, start, end int, rule, why string) {
+	w.found |= bit
+	if len(w.seen) < maxCommands {
+		w.seen = append(w.seen, finding{bit, start, end, rule, why})
+	}
+}
+
+// overrun says whether the text asks for more work than we give, and notes it.
+func (w *walker) overrun() bool {
+	if w.steps <= maxSteps && w.commands <= maxCommands {
+		return false
+	}
+	if w.steps < 2*maxSteps {
+		w.steps = 2 * maxSteps
+		w.note(bitUnknown, 0, 0, "shell/size", "the command has more parts than are judged")
+	}
+	return true
+}
+
+func (w *walker) stmts(list []*syntax.Stmt) {
+	for _, s := range list {
+		w.stmt(s)
+	}
+}
+
+func (w *walker) stmt(s *syntax.Stmt) {
+	w.steps++
+	if s == nil || w.overrun() {
+		return
+	}
+	if s.Background || s.Coprocess || s.Disown {
+		start, end := w.span(s)
+		w.note(bitRuntime, start, end, "shell/background", "a command in the background goes on when the limits have passed")
+	}
+	empty := s.Cmd == nil
+	if call, ok := s.Cmd.(*syntax.CallExpr); ok && len(call.Args) > 0 {
+		name := call.Args[0].Lit()
+		empty = name == ":" || name == "true" || name == "cat" && len(call.Args) == 2 && call.Args[1].Lit() == "/dev/null"
+	}
+	for _, r := range s.Redirs {
+		w.redirect(r, empty)
+	}
+	if s.Cmd != nil {
+		w.command(s.Cmd)
+	}
+}
+
+// command judges one node. A kind that is not listed escalates.
+func (w *walker) command(c syntax.Command) {
+	switch c := c.(type) {
+	case *syntax.CallExpr:
+		w.call(c)
+	case *syntax.BinaryCmd:
+		w.binary(c)
+	case *syntax.Subshell:
+		cwd, lost := w.cwd, w.cwdLost
+		w.stmts(c.Stmts)
+		w.cwd, w.cwdLost = cwd, lost
+	case *syntax.Block:
+		w.stmts(c.Stmts)
+	case *syntax.IfClause:
+		for ; c != nil; c = c.Else {
+			w.stmts(c.Cond)
+			w.stmts(c.Then)
+		}
+	case *syntax.WhileClause:
+		if alwaysTrue(c) {
+			start, end := w.span(c)
+			w.note(bitUnbounded, start, end, "shell/while", "this loop may not end")
+		}
+		w.stmts(c.Cond)
+		w.stmts(c.Do)
+	case *syntax.ForClause:
+		w.loop(c)
+	case *syntax.CaseClause:
+		w.single(c.Word)
+		for _, item := range c.Items {
+			for _, p := range item.Patterns {
+				w.single(p)
+			}
+			w.stmts(item.Stmts)
+		}
+	case *syntax.ArithmCmd:
+		w.arith(c.X)
+	case *syntax.TestClause:
+		w.test(c.X)
+	case *syntax.DeclClause:
+		w.declare(c)
+	case *syntax.FuncDecl:
+		w.function(c)
+	case *syntax.TimeClause:
+		w.stmt(c.Stmt)
+	case *syntax.LetClause:
+		for _, x := range c.Exprs {
+			w.arith(x)
+		}
+	default:
+		start, end := w.span(c)
+		w.note(bitUnknown, start, end, "shell/syntax", "this form of the shell's language is not judged")
+		if co, ok := c.(*syntax.CoprocClause); ok {
+			w.stmt(co.Stmt)
+		}
+	}
+}
+
+// alwaysTrue recognises the loops that end only from within.
+func alwaysTrue(c *syntax.WhileClause) bool {
+	if len(c.Cond) != 1 {
+		return false
+	}
+	call, ok := c.Cond[0].Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Args) == 0 {
+		return false
+	}
+	switch call.Args[0].Lit() {
+	case ":", "true":
+		return !c.Until
+	case "false":
+		return c.Until
+	}
+	return call.Args[0].Lit() != "read" // anything else that is asked again may go on for ever
+}
+
+func (w *walker) binary(c *syntax.BinaryCmd) {
+	pipe := c.Op == syntax.Pipe || c.Op == syntax.PipeAll
+	cwd, lost := w.cwd, w.cwdLost
+	before := w.pipedOutput
+	if pipe {
+		w.producing++
+	}
+	w.stmt(c.X)
+	if pipe {
+		w.producing--
+		w.cwd, w.cwdLost = cwd, lost
+		w.pipedOutput = w.out
+	}
+	w.out = outAny
+	w.stmt(c.Y)
+	if pipe {
+		w.cwd, w.cwdLost = cwd, lost
+		w.pipedOutput = before
+	} else {
+		w.out = outAny // two commands may have printed
+	}
+}
+
+func (w *walker) loop(c *syntax.ForClause) {
+	start, end := w.span(c)
+	switch l := c.Loop.(type) {
+	case *syntax.WordIter:
+		from := len(w.args)
+		for _, item := range l.Items {
+			w.args = w.fields(w.args, item)
+		}
+		items := w.args[from:]
+		if w.vars.now == nil {
+			w.survey()
+		}
+		if w.k.policy.taints(l.Name.Value) {
+			w.note(bitEnvTaint, start, end, "shell/for", "the variable "+l.Name.Value+" changes what later programs are or obey")
+		}
+		w.vars.now[l.Name.Value] = w.each(items)
+		w.args = w.args[:from]
+	case *syntax.CStyleLoop:
+		if l.Cond == nil {
+			w.note(bitUnbounded, start, end, "shell/for", "this loop may not end")
+		}
+		w.arith(l.Init)
+		w.arith(l.Cond)
+		w.arith(l.Post)
+	default:
+		w.note(bitUnknown, start, end, "shell/for", "this form of loop is not known")
+	}
+	if c.Select {
+		w.note(bitInteractive, start, end, "shell/select", "select asks a person")
+	}
+	w.stmts(c.Do)
+}
+
+// each returns what a loop's variable may be.
+func (w *walker) each(items []word) value {
+	v := value{tame: len(items) > 0}
+	known := len(items) > 0 && len(items) <= 16
+	for i := range items {
+		w.mention(&items[i])
+		known = known && items[i].known
+		v.tame = v.tame && (items[i].tame || items[i].known && isNumber(items[i].text))
+		if known {
+			v.alts = append(v.alts, items[i].text)
+		}
+	}
+	if !known {
+		v.alts = nil
+	}
+	return v
+}
+
+func (w *walker) function(c *syntax.FuncDecl) {
+	start, end := w.span(c)
+	if c.Name == nil {
+		w.note(bitUnknown, start, end, "shell/function", "a function without a name belongs to another shell")
+	} else if w.k.knows(c.Name.Value) {
+		w.note(bitExecOpaque, start, end, "shell/function", "the function "+c.Name.Value+" takes the place of a command")
+	}
+	if w.vars.now == nil {
+		w.survey()
+	}
+	w.inFunction++
+	w.stmt(c.Body)
+	w.inFunction--
+}
+
+// declare judges declare, local, export, readonly and typeset.
+func (w *walker) declare(c *syntax.DeclClause) {
+	start, end := w.span(c)
+	name := c.Variant.Value
+	rule := "shell/" + name
+	exports := name == "export"
+	named := false
+	for _, a := range c.Args {
+		if a.Name != nil && (a.Value != nil || a.Array != nil || a.Naked) {
+			named = true
+			w.assign(a)
+			if exports && !a.Naked && !w.k.policy.mayExport(a.Name.Value, w.single(a.Value)) {
+				w.note(bitEnvTaint, start, end, rule, "the variable "+a.Name.Value+" is handed to later programs, which may obey it")
+			}
+			continue
+		}
+		opt := w.single(a.Value)
+		switch {
+		case !opt.known:
+			w.note(bitExecOpaque, start, end, rule, "what is declared cannot be seen")
+		case strings.Trim(opt.text, "-+rgaAlupx") != "" || !strings.HasPrefix(opt.text, "-"):
+			w.note(bitExecOpaque, start, end, rule, "the option "+opt.show()+" of "+name+" may run what a variable holds")
+		case strings.Contains(opt.text, "x"):
+			exports = true
+		}
+	}
+	if !named {
+		w.note(bitReadSecret, start, end, rule, name+" shows variables, and so the secrets of the environment")
+	}
+	w.out = outAny
+}
+
+// substitution judges $(…) and says whether its words are tame.
+func (w *walker) substitution(c *syntax.CmdSubst) (tame bool) {
+	start, end := w.span(c)
+	if c.TempFile || c.ReplyVar {
+		w.note(bitUnknown, start, end, "shell/substitution", "this form of substitution belongs to newer shells")
+	}
+	cwd, lost, piped, from := w.cwd, w.cwdLost, w.pipedOutput, len(w.args)
+	w.producing++
+	w.pipedOutput, w.out = outAny, outAny
+	// The words of the outer command are kept: they are judged after these.
+	outer := w.args
+	w.args = w.args[from:]
+	w.stmts(c.Stmts)
+	w.args = outer
+	tame = len(c.Stmts) == 1 && w.out == outTame
+	w.producing--
+	w.cwd, w.cwdLost, w.pipedOutput, w.out = cwd, lost, piped, outAny
+	return tame
+}
+
+// arith judges an arithmetic expression: a variable in it whose value is not
+// a number may name a subscript that runs a command.
+func (w *walker) arith(x syntax.ArithmExpr) {
+	w.steps++
+	if w.overrun() {
+		return
+	}
+	switch x := x.(type) {
+	case nil:
+	case *syntax.Word:
+		w.arithWord(x)
+	case *syntax.BinaryArithm:
+		w.arith(x.X)
+		w.arith(x.Y)
+	case *syntax.UnaryArithm:
+		w.arith(x.X)
+	case *syntax.ParenArithm:
+		w.arith(x.X)
+	default:
+		start, end := w.span(x)
+		w.note(bitUnknown, start, end, "shell/arithmetic", "this form of arithmetic is not judged")
+	}
+}
+
+func (w *walker) arithWord(x *syntax.Word) {
+	start, end := w.span(x)
+	a := w.single(x)
+	name := a.text
+	switch {
+	case a.tame, a.known && isNumber(a.text), a.known && a.text == "":
+		return
+	case a.known && syntax.ValidName(name):
+		if v := w.lookup(name); v.tame || v.ok && isNumber(v.text) {
+			return
+		}
+	case a.known && strings.Trim(name, "0123456789abcdefABCDEFxX#") == "":
+		return
+	case len(a.alts) > 0:
+		numbers := true
+		for _, s := range a.alts {
+			numbers = numbers && isNumber(s)
+		}
+		if numbers {
+			return
+		}
+	}
+	w.note(bitExecOpaque, start, end, "shell/arithmetic", "arithmetic on "+a.show()+", whose value is not known to be a number, may run what it holds")
+}
+
+// subscript judges the index of an array.
+func (w *walker) subscript(x syntax.ArithmExpr) {
+	if wd, ok := x.(*syntax.Word); ok && (wd.Lit() == "@" || wd.Lit() == "*") {
+		return
+	}
+	w.arith(x)
+}
+
+// test judges what stands in [[ … ]].
+func (w *walker) test(x syntax.TestExpr) {
+	w.steps++
+	if w.overrun() {
+		return
+	}
+	switch x := x.(type) {
+	case *syntax.Word:
+		w.single(x)
+	case *syntax.ParenTest:
+		w.test(x.X)
+	case *syntax.UnaryTest:
+		if x.Op == syntax.TsVarSet || x.Op == syntax.TsRefVar {
+			a := w.single(x.X.(*syntax.Word))
+			if !a.known || !syntax.ValidName(a.text) {
+				w.note(bitExecOpaque, a.start, a.end, "shell/test", "the test of a variable by this name may run a subscript")
+			}
+			return
+		}
+		w.test(x.X)
+	case *syntax.BinaryTest:
+		switch x.Op {
+		case syntax.TsEql, syntax.TsNeq, syntax.TsLeq, syntax.TsGeq, syntax.TsLss, syntax.TsGtr:
+			for _, side := range []syntax.TestExpr{x.X, x.Y} {
+				if wd, ok := side.(*syntax.Word); ok {
+					w.arithWord(wd)
+				} else {
+					w.test(side)
+				}
+			}
+			return
+		}
+		w.test(x.X)
+		w.test(x.Y)
+	default:
+		start, end := w.span(x)
+		w.note(bitUnknown, start, end, "shell/test", "this form of test is not known")
+	}
+}
