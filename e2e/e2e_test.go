@@ -7,6 +7,7 @@ package e2e_test
 import (
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -183,6 +184,9 @@ type builder struct {
 
 func (b *builder) build() (string, error) {
 	b.once.Do(func() {
+		if b.err = lookAtSources(); b.err != nil {
+			return
+		}
 		if given := os.Getenv("WRIT_BIN"); given != "" {
 			b.bin = given
 			return
@@ -201,4 +205,16 @@ func (b *builder) build() (string, error) {
 		}
 	})
 	return b.bin, b.err
+}
+
+// lookAtSources lets go test know what the programs are made of: it keeps a
+// result for as long as nothing has changed that the test itself looked at, and
+// the programs are not among what this package imports.
+func lookAtSources() error {
+	return filepath.WalkDir("..", func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && d.Name() == ".git" {
+			return filepath.SkipDir
+		}
+		return err
+	})
 }
