@@ -29,7 +29,8 @@
 // # Options
 //
 // A line of the block is a group of options that are alike: their names, the
-// value they take, and what they do. A name that is not listed escalates.
+// value they take, and what they do; a backslash at its end goes on with the
+// next line, and what follows a " #" is a comment. A name that is not listed escalates.
 //
 //	-a --all -b                            no value
 //	-k --key =text                         a value, glued or as the next word

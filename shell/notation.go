@@ -179,9 +179,9 @@ type option struct {
 }
 
 // parseOptions reads an option block: one line a group of options that are
-// alike. sets holds the blocks that @name stands for.
+// alike; a line that ends in a backslash goes on with the next. sets holds the blocks that @name stands for.
 func parseOptions(block string, sets map[string]string, into map[string]*option) error {
-	for _, line := range strings.Split(block, "\n") {
+	for _, line := range strings.Split(strings.ReplaceAll(block, "\\\n", " "), "\n") {
 		tokens := strings.Fields(line)
 		if i := slices.IndexFunc(tokens, func(t string) bool { return strings.HasPrefix(t, "#") }); i >= 0 {
 			tokens = tokens[:i]

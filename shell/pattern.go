@@ -27,7 +27,12 @@ func newPattern(text string) pattern {
 // meets says whether some path matches both a word, whose unknown parts are
 // marks, and the pattern.
 func (p *pattern) meets(word string) bool {
-	if !hasWild(word) && (!strings.HasPrefix(word, p.prefix) || !strings.Contains(word, p.need)) {
+	n := min(len(word), len(p.prefix))
+	if !hasWild(word) {
+		if !strings.HasPrefix(word, p.prefix) || !strings.Contains(word, p.need) {
+			return false
+		}
+	} else if known := strings.IndexAny(word[:n], "\x00\x01\x02"); word[:max(known, 0)] != p.prefix[:max(known, 0)] || known < 0 && word[:n] != p.prefix[:n] {
 		return false
 	}
 	return meets(word, p.text)
