@@ -201,7 +201,7 @@ func (c *call) renderAll(m *model, list []*object) []any {
 // selected cuts an object to the members the query asks for.
 func (c *call) selected(m *model, full map[string]any) map[string]any {
 	q := c.r.URL.Query()
-	keep := []string{}
+	var keep []string
 	switch {
 	case q.Get("fields") != "":
 		keep = strings.Split(q.Get("fields"), ",")
