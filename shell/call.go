@@ -135,8 +135,8 @@ func (w *walker) drastic(args []word, texts bool) {
 }
 
 func (w *walker) drasticText(a *word) {
-	for _, f := range strings.FieldsFunc(a.text, func(r rune) bool { return strings.ContainsRune(" \t\n'\"`;|&(){}[],=:$\\", r) }) {
-		if drasticWord(path.Base(f)) {
+	for f := range strings.FieldsFuncSeq(a.text, func(r rune) bool { return strings.ContainsRune(" \t\n'\"`;|&(){}[],=:$\\", r) }) {
+		if drasticWord(f[strings.LastIndexByte(f, '/')+1:]) {
 			w.note(bitDataLoss, a.start, a.end, "shell/words", "the word "+f+" tells of removing")
 			return
 		}
@@ -156,9 +156,15 @@ func drasticWord(s string) bool {
 
 // ask reads the arguments by a node's grammar and judges them.
 func (w *walker) ask(n *node, args []word) {
-	c := call{node: n, start: args[0].start, end: args[0].end}
-	w.read(&c, args[1:])
-	w.judge(&c)
+	if w.frame == len(w.frames) {
+		w.frames = append(w.frames, &call{})
+	}
+	c := w.frames[w.frame]
+	*c = call{node: n, start: args[0].start, end: args[0].end, opts: c.opts[:0], operands: c.operands[:0]}
+	w.frame++
+	w.read(c, args[1:])
+	w.judge(c)
+	w.frame--
 }
 
 // unknown notes that a word was not understood.

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -13,7 +14,8 @@ import (
 // be judged gets a stricter class. The same knowledge gives the same verdict
 // for the same text, always.
 func (k *Knowledge) Classify(command string) Verdict {
-	w := walker{k: k}
+	w := k.walker()
+	defer k.walkers.Put(w)
 	text, why := prepare(command)
 	if why != "" {
 		w.refuse(text, why)
@@ -97,7 +99,16 @@ func (w *walker) inner(command string, start, end int) {
 		w.depth--
 		return
 	}
-	outer := *w
+	outer := struct {
+		file               *syntax.File
+		vars               variables
+		nested             bool
+		spanStart, spanEnd int
+		args               []word
+		cwd                string
+		cwdLost            bool
+		inFunction         int
+	}{w.file, w.vars, w.nested, w.spanStart, w.spanEnd, w.args, w.cwd, w.cwdLost, w.inFunction}
 	w.file, w.vars, w.nested, w.spanStart, w.spanEnd = file, variables{}, true, start, end
 	w.args = w.args[len(w.args):]
 	w.stmts(file.Stmts)
@@ -126,16 +137,12 @@ func (w *walker) settle() {
 
 // verdict puts the findings into sentences.
 func (w *walker) verdict(text string) Verdict {
-	v := Verdict{Command: text, Class: classOf(w.found), Effects: w.found.list(), Hint: w.hint, Touches: w.touches}
+	v := Verdict{Command: text, Class: classOf(w.found), Effects: w.found.list(), Hint: w.hint, Touches: slices.Clone(w.touches)}
 	v.NeedsLimit = v.Class == writ.ReadOnly && w.found&bitUnbounded != 0
 	v.Evidence = make([]Evidence, len(w.seen))
-	all := allEffects()
-	for i, f := range w.seen {
-		at := 0
-		for f.bit>>at != 1 {
-			at++
-		}
-		v.Evidence[i] = Evidence{Effect: all[at], Start: f.start, End: f.end, Rule: f.rule, Text: f.why}
+	for i := range w.seen {
+		f := &w.seen[i]
+		v.Evidence[i] = Evidence{Effect: effectNames[bits.TrailingZeros32(uint32(f.bit))], Start: f.start, End: f.end, Rule: f.rule, Text: f.why}
 		if f.bit&(mutating|destructive|reversible) != 0 && len(v.Reasons) < 16 && !slices.Contains(v.Reasons, f.why) {
 			v.Reasons = append(v.Reasons, f.why)
 		}

@@ -32,7 +32,7 @@ const (
 	Unknown     Effect = "unknown"     // cannot be judged
 )
 
-// effects is the bit set of effects; bit i is allEffects()[i].
+// effects is the bit set of effects; bit i is effectNames[i].
 type effects uint32
 
 const (
@@ -56,12 +56,10 @@ const (
 	bitUnknown
 )
 
-// allEffects lists the effects in the order of their bits.
-func allEffects() []Effect {
-	return []Effect{
-		Read, ReadSecret, ReadDevice, Create, Write, Delete, ExecOpaque, NetRead, NetSend,
-		Runtime, Config, Kernel, DataLoss, Power, EnvTaint, Unbounded, Interactive, Unknown,
-	}
+// effectNames lists the effects in the order of their bits.
+var effectNames = [...]Effect{
+	Read, ReadSecret, ReadDevice, Create, Write, Delete, ExecOpaque, NetRead, NetSend,
+	Runtime, Config, Kernel, DataLoss, Power, EnvTaint, Unbounded, Interactive, Unknown,
 }
 
 // The one table from effects to class. What is in none of the three is
@@ -86,15 +84,14 @@ func classOf(e effects) writ.Class {
 }
 
 func effectBit(name string) (effects, bool) {
-	i := slices.Index(allEffects(), Effect(name))
+	i := slices.Index(effectNames[:], Effect(name))
 	return 1 << max(i, 0), i >= 0
 }
 
 // list returns the effects of a set, in the order of the constants.
 func (e effects) list() []Effect {
-	all := allEffects()
 	out := make([]Effect, 0, bits.OnesCount32(uint32(e)))
-	for i, name := range all {
+	for i, name := range effectNames {
 		if e&(1<<i) != 0 {
 			out = append(out, name)
 		}

@@ -36,6 +36,7 @@ type Knowledge struct {
 	names   []string // primary names, sorted
 	policy  policy
 	parsers sync.Pool
+	walkers sync.Pool
 }
 
 // entry is one command. Several specs are all asked, and the strictest holds.

@@ -6,7 +6,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// walker collects the effects of one command. Nothing of it outlives the call.
+// walker collects the effects of one command. Of it only memory outlives the
+// call: reset keeps that and nothing else.
 type walker struct {
 	k    *Knowledge
 	file *syntax.File
@@ -17,9 +18,11 @@ type walker struct {
 	hint    string
 
 	vars       variables
-	args       []word // scratch: the words of the simple commands being judged
-	cwd        string // "" until a cd makes it known
-	cwdLost    bool   // a cd went where we cannot follow
+	args       []word  // scratch: the words of the simple commands being judged
+	cwd        string  // "" until a cd makes it known
+	cwdLost    bool    // a cd went where we cannot follow
+	frames     []*call // memory for calls within calls
+	frame      int
 	inFunction int
 	foreign    int // commands run where programs of the same name may be others
 
@@ -40,6 +43,16 @@ type walker struct {
 	blindAt     [2]int
 	out         output // what the last simple command printed
 	pipedOutput output // what stands before the pipe
+}
+
+// walker returns one that has seen nothing.
+func (k *Knowledge) walker() *walker {
+	w, ok := k.walkers.Get().(*walker)
+	if !ok {
+		w = &walker{}
+	}
+	*w = walker{k: k, args: w.args[:0], seen: w.seen[:0], words: w.words[:0], touches: w.touches[:0], frames: w.frames}
+	return w
 }
 
 // output says what the words are that a command prints.
