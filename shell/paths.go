@@ -99,9 +99,10 @@ func (p *policy) mentions(s string) bool {
 
 // secret says whether a clean path may be one that holds secrets.
 func (p *policy) secret(clean string) bool {
-	if strings.HasPrefix(clean, "/") || strings.HasPrefix(clean, "~") || strings.Contains(clean, "/") {
-		for _, s := range p.secrets {
-			if s.meets(clean) {
+	if strings.IndexByte(clean, '/') >= 0 {
+		live := hasWild(clean)
+		for i := range p.secrets {
+			if s := &p.secrets[i]; (live || s.begins(clean)) && s.meets(clean) {
 				return true
 			}
 		}
@@ -123,13 +124,12 @@ func (p *policy) named(base string) bool {
 			return true
 		}
 	}
-	for _, s := range p.public {
-		if s.meets(base) {
-			return false
-		}
-	}
-	for _, s := range p.names {
-		if s.meets(base) {
+	return anyMeets(p.names, base) && !anyMeets(p.public, base)
+}
+
+func anyMeets(list []pattern, text string) bool {
+	for i := range list {
+		if list[i].meets(text) {
 			return true
 		}
 	}
@@ -141,8 +141,8 @@ func (p *policy) secretName(base string) bool {
 	if len(base) < 4 || strings.Trim(base, "\x00\x01\x02.*") == "" {
 		return false
 	}
-	for _, s := range p.secrets {
-		if s.last != nil && s.last.meets(base) {
+	for i := range p.secrets {
+		if last := p.secrets[i].last; last != nil && last.meets(base) {
 			return true
 		}
 	}
@@ -150,27 +150,15 @@ func (p *policy) secretName(base string) bool {
 }
 
 func (p *policy) device(clean string) bool {
-	for _, s := range p.harmless {
-		if s.meets(clean) && !hasWild(clean) {
-			return false
-		}
+	if !hasWild(clean) && anyMeets(p.harmless, clean) {
+		return false
 	}
-	for _, s := range p.devices {
-		if s.meets(clean) {
-			return true
-		}
-	}
-	return false
+	return anyMeets(p.devices, clean)
 }
 
 // breaksDevice says whether writing to a path destroys data or stops the machine.
 func (p *policy) breaksDevice(clean string) bool {
-	for _, s := range p.breaking {
-		if s.meets(clean) {
-			return true
-		}
-	}
-	return false
+	return anyMeets(p.breaking, clean)
 }
 
 // holdsSecrets says whether secrets lie below a directory.
@@ -189,12 +177,7 @@ func (p *policy) holdsSecrets(dir string) bool {
 
 // taints says whether assigning a variable changes what programs are or obey.
 func (p *policy) taints(name string) bool {
-	for _, s := range p.taint {
-		if s.meets(name) {
-			return true
-		}
-	}
-	return false
+	return anyMeets(p.taint, name)
 }
 
 // mayExport says whether a variable may be handed to a program with this value.

@@ -38,6 +38,12 @@ func (p *pattern) meets(word string) bool {
 	return meets(word, p.text)
 }
 
+// begins says cheaply whether a known word may meet the pattern.
+func (p *pattern) begins(word string) bool {
+	n := len(p.prefix)
+	return n == 0 || len(word) >= n && word[n-1] == p.prefix[n-1] && word[:n] == p.prefix
+}
+
 const maxPath = 4096 // no system opens a longer path
 
 // meets compares a word and a pattern, one row of the table at a time: row[j]
