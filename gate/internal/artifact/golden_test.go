@@ -59,6 +59,7 @@ func waiting() *model.Change {
 			Purpose: "The description is out of date.\nThe proxy is down.", RollbackPlan: "Restore the description.",
 		},
 		Environment: "lab", Digest: digestForm, WaitUntil: at(300),
+		Summaries: map[string]string{"proxmox.config_export": "Export one container's configuration", "proxmox.set_lxc_description": "Set the description of one container"},
 		Steps: []writ.Step{
 			{ID: "read", Action: "proxmox.config_export", System: "px", Params: writ.Object{"vmid": int64(121)}, Entity: "px/pve/lxc/121", Class: writ.ReadOnly},
 			{ID: "describe", Action: "proxmox.set_lxc_description", System: "px", Params: writ.Object{"vmid": int64(121), "description": "reverse proxy", "tags": []any{"a", "b"}},

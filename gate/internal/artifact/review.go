@@ -67,27 +67,35 @@ func NewReview(c *model.Change) (Review, error) {
 func writeStep(line func(string, ...any), c *model.Change, i int) {
 	s := &c.Steps[i]
 	line("  %s  %s on %s, system %s", s.ID, s.Action, name(s.Entity), name(s.System))
+	if summary := c.Summaries[s.Action]; summary != "" {
+		line("      %s", Plain(summary))
+	}
+	if i < len(c.Observations) {
+		writeEffect(line, s, &c.Observations[i])
+	}
 	for _, pair := range pairs(s.Params) {
-		line("      %s", pair)
+		line("      with %s", pair)
 	}
 	for _, pair := range pairs(s.Resolved) {
-		line("      %s (found by the executor)", pair)
+		line("      with %s (found by the executor)", pair)
 	}
 	for _, t := range s.Touches {
 		line("      also touches %s", name(t))
 	}
-	if i >= len(c.Observations) {
-		return
-	}
-	o := &c.Observations[i]
+}
+
+// writeEffect shows what the preview found.
+func writeEffect(line func(string, ...any), s *writ.Step, o *writ.Observation) {
 	for _, f := range o.Fields {
 		line("      %s: %s → %s", name(f.Name), side(f.From, f.FromAbsent), side(f.To, f.ToAbsent))
 	}
-	if !o.Known && s.Class != writ.ReadOnly {
-		line("      What would change beyond that is UNKNOWN.")
-	}
-	if s.Class == writ.ReadOnly {
+	switch {
+	case s.Class == writ.ReadOnly:
 		line("      It only reads.")
+	case !o.Known:
+		line("      What would change beyond that is UNKNOWN.")
+	case len(o.Fields) == 0:
+		line("      Nothing would be different afterwards.")
 	}
 }
 

@@ -135,7 +135,7 @@ func TestReview_valuesShowTheirEnds(t *testing.T) {
 	} {
 		c := waiting()
 		c.Steps[1].Params = writ.Object{"description": in}
-		if text := review(t, c).Text; !strings.Contains(text, "      "+want+"\n") {
+		if text := review(t, c).Text; !strings.Contains(text, "      with "+want+"\n") {
 			t.Errorf("%q is not shown as %s:\n%s", in, want, text)
 		}
 	}
@@ -155,6 +155,7 @@ func TestReview_digestCoversEveryShownValue(t *testing.T) {
 		"the order":           func(c *model.Change) { slices.Reverse(c.Steps) },
 		"id":                  func(c *model.Change) { c.Steps[1].ID = "other" },
 		"action":              func(c *model.Change) { c.Steps[1].Action = "proxmox.other" },
+		"what an action does": func(c *model.Change) { c.Summaries["proxmox.set_lxc_description"] = "Do something else" },
 		"system":              func(c *model.Change) { c.Steps[1].System = "py" },
 		"entity":              func(c *model.Change) { c.Steps[1].Entity = "px/pve/lxc/123" },
 		"touched":             func(c *model.Change) { c.Steps[1].Touches = nil },

@@ -34,6 +34,21 @@ type Step struct {
 // score is what a class starts with, out of 100.
 var score = map[writ.Class]int64{writ.ReadOnly: 0, writ.ReversibleLow: 15, writ.ConfigMutation: 35, writ.Destructive: 70}
 
+// meaning says in words what a class of effect is.
+func meaning(c writ.Class) string {
+	switch c {
+	case writ.ReadOnly:
+		return "it only reads"
+	case writ.ReversibleLow:
+		return "it changes something small that can be undone"
+	case writ.ConfigMutation:
+		return "it changes what lasts"
+	case writ.Destructive:
+		return "it ends, removes or interrupts something"
+	}
+	return "nobody knows this class"
+}
+
 // What raises the score, and from where on a level counts.
 const (
 	production    = 25
@@ -68,7 +83,7 @@ func Assess(in Input) model.Assessment {
 	if known, ok := score[a.Class]; ok {
 		a.Score = known
 	}
-	say("The strictest step is %s.", a.Class)
+	say("The strictest step is %s: %s.", a.Class, meaning(a.Class))
 	if a.Class != writ.ReadOnly {
 		raise(&a, in, writing, say)
 	}

@@ -49,6 +49,7 @@ type Change struct {
 	RequestDigest writ.Digest `json:"request_digest"`
 
 	Environment  string             `json:"environment"`  // of every system of the plan
+	Summaries    map[string]string  `json:"summaries"`    // what each action does, as the catalog said when it was planned
 	Steps        []writ.Step        `json:"steps"`        // the plan, in the order in which it will run
 	Observations []writ.Observation `json:"observations"` // the preview, one a step
 	Assessment   *Assessment        `json:"assessment"`

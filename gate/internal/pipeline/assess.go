@@ -25,6 +25,10 @@ func (p *Pipeline) assess(previewed Previewed) Assessed {
 		}
 		if i < len(c.Observations) {
 			step.Known = c.Observations[i].Known
+			if len(c.Observations[i].Refusals) > 0 {
+				// It would not run: what it would do was not asked, and raises nothing.
+				step.Known, step.WayBack = true, true
+			}
 		}
 		in.Steps = append(in.Steps, step)
 	}

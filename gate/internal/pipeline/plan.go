@@ -27,11 +27,14 @@ func (p *Pipeline) plan(ctx context.Context, id string) (Planned, error) {
 	}
 	c.Environment = c.Request.Environment
 	planned := Planned{change: c}
+	c.Summaries = map[string]string{}
 	for i := range c.Steps {
-		if a, _ := p.Catalog.Action(c.Steps[i].Action); a.Forbidden != "" {
-			planned.forbidden = true
-			return planned, nil
-		}
+		a, _ := p.Catalog.Action(c.Steps[i].Action)
+		c.Summaries[a.Name] = a.Summary
+		planned.forbidden = planned.forbidden || a.Forbidden != ""
+	}
+	if planned.forbidden {
+		return planned, nil
 	}
 	hello, err := p.Executor.Hello(ctx)
 	if err != nil {
