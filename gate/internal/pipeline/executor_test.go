@@ -211,6 +211,9 @@ func (x *executor) perform(w *writ.Writ, digest writ.Digest) []model.Receipt {
 			Sequence: int64(len(all) + 1), Step: s.ID, Action: s.Action, System: s.System, Entity: s.Entity, Outcome: o,
 			BackupStatus: writ.BackupNone, StartedAt: w.IssuedAt, FinishedAt: w.IssuedAt, Outputs: writ.Object{},
 		}
+		if undone := o == writ.RolledBack || o == writ.RollbackFailed; undone && s.Rollback != nil {
+			r.Action, r.System = s.Rollback.Action, s.Rollback.System
+		}
 		if o != writ.Done {
 			r.Reason, r.Detail = "told_so", "The executor was told so."
 		}

@@ -130,6 +130,8 @@ func TestLife_carriedOut(t *testing.T) {
 	two.ChangeTicket = "TWO"
 	back := request(step("s1", "set", "a"), step("s2", "set", "b", "s1"), step("s3", "set", "c", "s2"))
 	back.OnFailure = writ.Rollback
+	wiped := request(step("s1", "wipe", "a"), step("s2", "set", "b", "s1"))
+	wiped.OnFailure = writ.Rollback
 	outcome := func(entity string, o writ.Outcome) func(*executor) {
 		return func(x *executor) { x.outcomes["mock/"+entity] = o }
 	}
@@ -176,6 +178,10 @@ func TestLife_carriedOut(t *testing.T) {
 			name: "undone as approved", request: back, people: []model.Caller{alice}, told: outcome("c", writ.Failed),
 			state: model.RolledBack, code: fault.Failed, reason: "told_so",
 			events: approved + three + " step.ended step.ended lock.released lock.released lock.released change.ended", writs: 1,
+		}, {
+			name: "undone by another action", request: wiped, people: []model.Caller{alice}, phrase: "mock/a", told: outcome("b", writ.Failed),
+			state: model.RolledBack, code: fault.Failed, reason: "told_so", class: writ.Destructive,
+			events: approved + " lock.taken lock.taken change.claimed change.executing step.ended step.ended step.ended lock.released lock.released change.ended", writs: 1,
 		}, {
 			name: "undoing failed", request: back, people: []model.Caller{alice},
 			told: func(x *executor) {

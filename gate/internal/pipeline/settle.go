@@ -115,12 +115,21 @@ func fit(c *model.Change, receipts []model.Receipt) error {
 		r := &receipts[i].Receipt
 		at := slices.IndexFunc(c.Steps, func(s writ.Step) bool { return s.ID == r.Step })
 		if at < 0 || r.ChangeID != c.ID || r.Run != c.RunID || r.WritDigest != writ.DigestBytes(c.Writ) ||
-			r.Entity != c.Steps[at].Entity || r.Action != c.Steps[at].Action || r.System != c.Steps[at].System || r.Sequence <= after {
+			r.Entity != c.Steps[at].Entity || !tells(r, &c.Steps[at]) || r.Sequence <= after {
 			return fault.New(fault.Refused, "The executor sent a receipt that does not belong to %s.", c.ID).Because("other_change")
 		}
 		after = r.Sequence
 	}
 	return nil
+}
+
+// tells reports whether a receipt is about what the step did, or about its way back.
+func tells(r *writ.Receipt, s *writ.Step) bool {
+	if undo := s.Rollback; undo != nil && (r.Outcome == writ.RolledBack || r.Outcome == writ.RollbackFailed) &&
+		r.Action == undo.Action && r.System == undo.System {
+		return true
+	}
+	return r.Action == s.Action && r.System == s.System
 }
 
 // record stores receipts, each with the event that tells it to auditors.
