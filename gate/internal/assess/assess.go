@@ -29,6 +29,7 @@ type Step struct {
 	Allowed      bool       // policy names this irreversible action as acceptable
 	Known        bool       // the preview could say what would change
 	WayBack      bool       // the preview found the call that undoes it
+	Undo         writ.Class // of that call, if it may run by itself after a failure; "" if it may not
 }
 
 // score is what a class starts with, out of 100.
@@ -73,6 +74,10 @@ func Assess(in Input) model.Assessment {
 		if s.Irreversible != "" && !s.Allowed {
 			class = class.Stricter(writ.Destructive)
 			say("%s has no way back and counts as destructive: %s", s.Action, s.Irreversible)
+		}
+		if s.Undo != "" && s.Undo.Rank() > class.Rank() {
+			class = s.Undo
+			say("%s may be undone by itself, and its way back is %s.", s.Action, s.Undo)
 		}
 		a.Class = a.Class.Stricter(class)
 		if class != writ.ReadOnly {

@@ -37,6 +37,8 @@ func TestAssess(t *testing.T) {
 		{"no way back found", assess.Input{Steps: []assess.Step{step(writ.ReversibleLow, func(s *assess.Step) { s.WayBack = false })}}, writ.ReversibleLow, writ.Medium, 35, "no way back"},
 		{"irreversible", assess.Input{Steps: []assess.Step{step(writ.ConfigMutation, func(s *assess.Step) { s.Irreversible, s.WayBack = "gone", false })}}, writ.Destructive, writ.High, 70, "counts as destructive"},
 		{"irreversible, but accepted", assess.Input{Steps: []assess.Step{step(writ.ConfigMutation, func(s *assess.Step) { s.Irreversible, s.WayBack, s.Allowed = "gone", false, true })}}, writ.ConfigMutation, writ.Medium, 55, "policy accepts"},
+		{"undone by itself, more strictly", assess.Input{Steps: []assess.Step{step(writ.ReversibleLow, func(s *assess.Step) { s.Undo = writ.ConfigMutation })}}, writ.ConfigMutation, writ.Medium, 35, "way back is config_mutation"},
+		{"undone by itself, more mildly", assess.Input{Steps: []assess.Step{step(writ.ConfigMutation, func(s *assess.Step) { s.Undo = writ.ReversibleLow })}}, writ.ConfigMutation, writ.Medium, 35, "config_mutation"},
 		{"forbidden", assess.Input{Steps: []assess.Step{step(writ.Destructive, func(s *assess.Step) { s.Forbidden = "no" })}}, writ.Destructive, writ.Forbidden, 70, "forbidden"},
 		{"forbidden although mild", assess.Input{Steps: []assess.Step{step(writ.ReadOnly, func(s *assess.Step) { s.Forbidden = "no" })}}, writ.ReadOnly, writ.Forbidden, 0, "forbidden"},
 		{"declared higher", assess.Input{DeclaredRisk: writ.High, Steps: []assess.Step{step(writ.ReversibleLow, nil)}}, writ.ReversibleLow, writ.High, 15, "declared"},

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"writ"
 	"writ/gate/internal/assess"
 	"writ/gate/internal/model"
 )
@@ -28,6 +29,12 @@ func (p *Pipeline) assess(previewed Previewed) Assessed {
 			if len(c.Observations[i].Refusals) > 0 {
 				// It would not run: what it would do was not asked, and raises nothing.
 				step.Known, step.WayBack = true, true
+			}
+		}
+		if s.Rollback != nil && c.Request.OnFailure == writ.Rollback {
+			step.Undo = writ.Destructive // whatever the gate does not know
+			if undo, ok := p.Catalog.Action(s.Rollback.Action); ok {
+				step.Undo = undo.Class
 			}
 		}
 		in.Steps = append(in.Steps, step)
