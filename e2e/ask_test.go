@@ -27,6 +27,7 @@ import (
 //	call STATUS gate|executor METHOD PATH [as=NAME] [header=NAME:VALUE] [body=TEXT]   raw HTTP over a socket
 //	lines FILE TEXT…                     write a private file of these lines
 //	settles ID STATE                     wait until a change is in a state
+//	undo-planned VAR ID                  wait until the gate itself has proposed what undoes a change; its id goes into $VAR
 //	deciders N ID                        N people decide at once, half of them yes, half of them no: exactly one succeeds
 func askCommands() map[string]func(*script, []string) {
 	return map[string]func(*script, []string){
@@ -70,6 +71,17 @@ func askCommands() map[string]func(*script, []string) {
 				}
 				state := s.value(string(body), "state")
 				return state == args[1], state
+			})
+		},
+		"undo-planned": func(s *script, args []string) {
+			s.need(args, 2, "undo-planned VAR ID")
+			s.eventually("a rollback of "+args[1], func() (bool, string) {
+				_, body := s.ask(http.MethodGet, "/v1/changes?limit=1", "alice", nil)
+				if of, _ := s.at(string(body), "changes.0.rollback_of"); of != args[1] {
+					return false, string(body)
+				}
+				s.Setenv(args[0], s.value(string(body), "changes.0.id"))
+				return true, ""
 			})
 		},
 		"deciders": func(s *script, args []string) { s.need(args, 2, "deciders N ID"); s.decide(args[0], args[1]) },

@@ -5,6 +5,7 @@
 package e2e_test
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -214,6 +215,9 @@ func lookAtSources() error {
 	return filepath.WalkDir("..", func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() && d.Name() == ".git" {
 			return filepath.SkipDir
+		}
+		if errors.Is(err, fs.ErrNotExist) { // it went away in between
+			return nil
 		}
 		return err
 	})

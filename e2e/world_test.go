@@ -133,7 +133,7 @@ func (s *script) faultOf(args []string) recorder.Fault {
 // meanwhile changes something as somebody else would, past writ:
 //
 //	proxmox touch VMID · proxmox set VMID OPTION VALUE ·
-//	proxmox guest VMID HOSTNAME · proxmox lose-next-create
+//	proxmox guest VMID HOSTNAME · proxmox fail-next-task|end-next-task EXITSTATUS · proxmox lose-next-create
 //	netbox post|patch PATH JSON
 //	npm put PATH JSON · npm break HOST-ID TEXT · npm lag N
 func (s *script) meanwhile(args []string) {
@@ -155,6 +155,13 @@ func (s *script) meanwhile(args []string) {
 	case "proxmox guest":
 		s.need(rest, 2, "meanwhile proxmox guest VMID HOSTNAME")
 		s.world.Proxmox.AddLXC(number(0), proxmox.Guest{Hostname: rest[1]})
+	case "proxmox fail-next-task", "proxmox end-next-task":
+		s.need(rest, 1, "meanwhile "+what+" EXITSTATUS")
+		if args[1] == "fail-next-task" {
+			s.world.Proxmox.FailNextTask(rest[0])
+		} else {
+			s.world.Proxmox.EndNextTask(rest[0])
+		}
 	case "proxmox lose-next-create":
 		s.world.Proxmox.LoseNextCreate()
 	case "npm break":
