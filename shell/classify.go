@@ -139,7 +139,7 @@ func (w *walker) settle() {
 func (w *walker) verdict(text string) Verdict {
 	v := Verdict{Command: text, Class: classOf(w.found), Effects: w.found.list(), Hint: w.hint, Touches: slices.Clone(w.touches)}
 	v.NeedsLimit = v.Class == writ.ReadOnly && w.found&bitUnbounded != 0
-	v.Evidence = make([]Evidence, len(w.seen))
+	v.Evidence, v.Reasons = make([]Evidence, len(w.seen)), []string{}
 	for i := range w.seen {
 		f := &w.seen[i]
 		v.Evidence[i] = Evidence{Effect: effectNames[bits.TrailingZeros32(uint32(f.bit))], Start: f.start, End: f.end, Rule: f.rule, Text: f.why}

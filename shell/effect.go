@@ -83,6 +83,15 @@ func classOf(e effects) writ.Class {
 	return writ.ReadOnly
 }
 
+// Class returns the class that one effect has by itself.
+func (e Effect) Class() writ.Class {
+	bit, ok := effectBit(string(e))
+	if !ok {
+		bit = bitUnknown
+	}
+	return classOf(bit)
+}
+
 func effectBit(name string) (effects, bool) {
 	i := slices.Index(effectNames[:], Effect(name))
 	return 1 << max(i, 0), i >= 0

@@ -1,6 +1,11 @@
 package shell
 
-import "slices"
+import (
+	"maps"
+	"slices"
+
+	"writ"
+)
 
 // Info is what is known of one command, for people.
 type Info struct {
@@ -13,6 +18,18 @@ type Info struct {
 	Options []string `json:"options,omitempty"` // of the command itself, sorted
 	Effects []Effect `json:"effects"`           // what it does by itself
 	Hint    string   `json:"hint,omitempty"`
+
+	Examples []Example `json:"examples"`       // each was checked when its file was loaded
+	Source   string    `json:"source"`         // the document itself
+	More     []Info    `json:"more,omitempty"` // what further files say: the strictest holds
+}
+
+// Example is a command with the class that the knowledge of it must lead to.
+type Example struct {
+	Command    string     `json:"command"`
+	Class      writ.Class `json:"class"`
+	NeedsLimit bool       `json:"needs_limit"`
+	line       int        // where it stands in the file
 }
 
 // Names lists every command that is known, aliases included, sorted.
@@ -24,14 +41,21 @@ func (k *Knowledge) Command(name string) (Info, bool) {
 	if e == nil || e.node() == nil {
 		return Info{}, false
 	}
-	n := e.node()
-	i := Info{Name: n.name, About: n.about, File: e.file, Hint: n.hint, Effects: (n.base.add | n.base.keep).list(), Manual: n.manual, Aliases: n.aliases}
-	for o := range n.opts {
-		i.Options = append(i.Options, o)
+	i := e.node().info()
+	for _, n := range e.more {
+		i.More = append(i.More, n.info())
 	}
-	slices.Sort(i.Options)
-	n.walk("", func(path string) { i.Verbs = append(i.Verbs, path) })
 	return i, true
+}
+
+func (n *node) info() Info {
+	i := Info{
+		Name: n.name, Aliases: n.aliases, About: n.about, Manual: n.manual, File: n.file, Hint: n.hint,
+		Effects: (n.base.add | n.base.keep).list(), Examples: n.examples, Source: n.source,
+		Options: slices.Sorted(maps.Keys(n.opts)),
+	}
+	n.walk("", func(path string) { i.Verbs = append(i.Verbs, path) })
+	return i
 }
 
 // walk calls visit with each verb below a node, written with those above it.

@@ -107,7 +107,7 @@ func Load(shipped fs.FS, extra ...fs.FS) (*Knowledge, error) {
 	if err := k.loadPolicy(shipped, false); err != nil {
 		problems = append(problems, err)
 	}
-	var docs []loaded
+	var docs []*node
 	if own, ok := shipped.(shippedFS); ok {
 		problems = append(problems, k.index(own)...)
 	} else {
@@ -126,8 +126,8 @@ func Load(shipped fs.FS, extra ...fs.FS) (*Knowledge, error) {
 	}
 	slices.Sort(k.names)
 	if len(problems) == 0 {
-		for _, d := range docs {
-			problems = append(problems, k.checkExamples(d)...)
+		for _, n := range docs {
+			problems = append(problems, k.checkExamples(n)...)
 		}
 	}
 	if len(problems) > 0 {
@@ -135,12 +135,6 @@ func Load(shipped fs.FS, extra ...fs.FS) (*Knowledge, error) {
 		return nil, fault.Wrap(fault.Invalid, err, "The knowledge of commands cannot be used:\n%s", err.Error())
 	}
 	return k, nil
-}
-
-// loaded is a document with the file it came from.
-type loaded struct {
-	file string
-	doc  commandDoc
 }
 
 func files(fsys fs.FS) ([]string, error) {
@@ -155,30 +149,42 @@ func files(fsys fs.FS) ([]string, error) {
 }
 
 // read compiles every document of a file system.
-func (k *Knowledge) read(fsys fs.FS, extra bool) (docs []loaded, problems []error) {
+func (k *Knowledge) read(fsys fs.FS, extra bool) (docs []*node, problems []error) {
 	list, err := files(fsys)
 	if err != nil {
 		return nil, []error{fmt.Errorf("the files cannot be listed: %w", err)}
 	}
 	for _, file := range list {
 		data, err := fs.ReadFile(fsys, file)
+		var in []commandDoc
 		if err == nil {
-			var in []commandDoc
-			if in, err = decode(data); err == nil {
-				for _, d := range in {
-					if e := k.add(file, d, extra); e != nil {
-						err = errors.Join(err, e)
-					}
-					docs = append(docs, loaded{file, d})
-				}
-			}
+			in, err = decode(data)
 		}
 		if err != nil {
 			problems = append(problems, fmt.Errorf("%s: %w", file, err))
+			continue
+		}
+		sources := documents(data)
+		for i := range in {
+			source := data // all of it, where documents are parted in some other way
+			if len(sources) == len(in) {
+				source = sources[i]
+			}
+			n, err := compile(file, string(source), &in[i])
+			if err == nil {
+				err = k.add(n, extra, in[i].Override)
+			}
+			if err != nil {
+				problems = append(problems, fmt.Errorf("%s: %w", file, err))
+			}
+			docs = append(docs, n)
 		}
 	}
 	return docs, problems
 }
+
+// documents parts a file at the lines "---".
+func documents(data []byte) [][]byte { return bytes.Split(data, []byte("\n---\n")) }
 
 func decode(data []byte) ([]commandDoc, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
@@ -197,17 +203,13 @@ func decode(data []byte) ([]commandDoc, error) {
 	}
 }
 
-// add compiles one document and gives it its names.
-func (k *Knowledge) add(file string, d commandDoc, extra bool) error {
-	n, err := compile(&d)
-	if err != nil {
-		return err
-	}
-	for _, name := range append([]string{d.Command}, d.Aliases...) {
+// add gives a command its names.
+func (k *Knowledge) add(n *node, extra, override bool) error {
+	for _, name := range append([]string{n.name}, n.aliases...) {
 		old := k.entries[name]
 		switch {
-		case old == nil || extra && d.Override:
-			k.entries[name] = &entry{file: file, spec: n}
+		case old == nil || extra && override:
+			k.entries[name] = &entry{file: n.file, spec: n}
 		case extra:
 			old.more = append(old.more, n)
 		default:
@@ -229,7 +231,7 @@ func (k *Knowledge) index(fsys fs.FS) (problems []error) {
 			problems = append(problems, err)
 			continue
 		}
-		for _, doc := range bytes.Split(data, []byte("\n---\n")) {
+		for _, doc := range documents(data) {
 			k.indexDoc(file, doc)
 		}
 	}
@@ -237,13 +239,13 @@ func (k *Knowledge) index(fsys fs.FS) (problems []error) {
 }
 
 func (k *Knowledge) indexDoc(file string, data []byte) {
-	e := &entry{file: file}
+
 	parse := sync.OnceValue(func() *node {
 		docs, err := decode(data)
 		if err != nil || len(docs) != 1 {
 			return nil
 		}
-		n, err := compile(&docs[0])
+		n, err := compile(file, string(data), &docs[0])
 		if err != nil {
 			return nil
 		}
@@ -254,7 +256,7 @@ func (k *Knowledge) indexDoc(file string, data []byte) {
 			k.entries[unquote(name)] = &entry{file: file, parse: parse}
 		} else if names, ok := strings.CutPrefix(line, "aliases:"); ok {
 			for _, name := range strings.Split(strings.Trim(strings.TrimSpace(names), "[]"), ",") {
-				k.entries[unquote(name)] = &entry{file: e.file, parse: parse}
+				k.entries[unquote(name)] = &entry{file: file, parse: parse}
 			}
 		}
 	}
@@ -263,22 +265,11 @@ func (k *Knowledge) indexDoc(file string, data []byte) {
 func unquote(s string) string { return strings.Trim(strings.TrimSpace(s), `"'`) }
 
 // checkExamples classifies the examples of a document.
-func (k *Knowledge) checkExamples(d loaded) (problems []error) {
-	list := d.doc.Examples.Content
-	if len(list) == 0 {
-		return []error{fmt.Errorf("%s: %s has no examples", d.file, d.doc.Command)}
-	}
-	for i := 0; i+1 < len(list); i += 2 {
-		class, limit := strings.CutSuffix(list[i].Value, "+limit")
-		if !slices.Contains(writ.Classes(), writ.Class(class)) || list[i+1].Kind != yaml.SequenceNode {
-			problems = append(problems, fmt.Errorf("%s: examples are lists under a class, or a class+limit, not under %q", d.file, list[i].Value))
-			continue
-		}
-		for _, ex := range list[i+1].Content {
-			v := k.Classify(ex.Value)
-			if v.Class != writ.Class(class) || limit != v.NeedsLimit && v.Class == writ.ReadOnly {
-				problems = append(problems, fmt.Errorf("%s:%d: the example %q is %s (limit: %v), not %s: %s", d.file, ex.Line, ex.Value, v.Class, v.NeedsLimit, list[i].Value, strings.Join(v.Reasons, "; ")))
-			}
+func (k *Knowledge) checkExamples(n *node) (problems []error) {
+	for _, ex := range n.examples {
+		v := k.Classify(ex.Command)
+		if v.Class != ex.Class || ex.NeedsLimit != v.NeedsLimit && v.Class == writ.ReadOnly {
+			problems = append(problems, fmt.Errorf("%s:%d: the example %q is %s (limit: %v), not %s (limit: %v): %s", n.file, ex.line, ex.Command, v.Class, v.NeedsLimit, ex.Class, ex.NeedsLimit, strings.Join(v.Reasons, "; ")))
 		}
 	}
 	return problems

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"writ"
 )
 
 // grammar says how the arguments of a command are read.
@@ -32,7 +34,9 @@ type node struct {
 	name, path, about, hint string
 	names                   []string // of a verb
 	manual                  string
-	aliases                 []string // of a command
+	aliases                 []string // of a command, and what follows:
+	file, source            string
+	examples                []Example
 
 	grammar     grammar
 	globals     bool // options of the nodes above are taken here too
@@ -55,13 +59,15 @@ type node struct {
 	verb   map[string]*node
 }
 
-// compile turns a document into nodes and reports every problem in it.
-func compile(d *commandDoc) (*node, error) {
+// compile turns a document into nodes and reports every problem in it. source
+// is its text, in file.
+func compile(file, source string, d *commandDoc) (*node, error) {
 	if d.Command == "" || d.About == "" {
 		return nil, fmt.Errorf("a document says at least command and about")
 	}
-	root := &node{manual: d.Manual, aliases: d.Aliases, name: d.Command, path: d.Command, grammar: gnu, globals: true}
+	root := &node{manual: d.Manual, aliases: d.Aliases, name: d.Command, path: d.Command, grammar: gnu, globals: true, file: file, source: strings.Trim(source, "\n") + "\n"}
 	c := compiler{sets: d.Sets, root: root}
+	c.examples(&d.Examples)
 	c.node(root, &d.nodeDoc)
 	for _, later := range c.likes {
 		c.like(later.n, later.as)
@@ -79,6 +85,24 @@ type compiler struct {
 type likeness struct {
 	n  *node
 	as string
+}
+
+// examples reads the lists of commands under their classes.
+func (c *compiler) examples(list *yaml.Node) {
+	if len(list.Content) == 0 {
+		c.problems = append(c.problems, fmt.Errorf("%s has no examples", c.root.name))
+	}
+	for i := 0; i+1 < len(list.Content); i += 2 {
+		key, of := list.Content[i].Value, list.Content[i+1]
+		class, limit := strings.CutSuffix(key, "+limit")
+		if !slices.Contains(writ.Classes(), writ.Class(class)) || of.Kind != yaml.SequenceNode {
+			c.fail(c.root, fmt.Errorf("examples are lists under a class, or a class+limit, not under %q", key))
+			continue
+		}
+		for _, ex := range of.Content {
+			c.root.examples = append(c.root.examples, Example{ex.Value, writ.Class(class), limit, ex.Line})
+		}
+	}
 }
 
 func (c *compiler) fail(n *node, err error) {

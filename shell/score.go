@@ -2,6 +2,7 @@ package shell
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -39,6 +40,12 @@ func ReadCorpus(r io.Reader) ([]Line, error) {
 		if err := json.Unmarshal(s.Bytes(), &l); err != nil {
 			return nil, fault.Wrap(fault.Invalid, err, "Line %d of the corpus is not a JSON object with cmd and expect.", n)
 		}
+		if l.Cmd == "" {
+			return nil, fault.New(fault.Invalid, "Line %d of the corpus has no cmd.", n)
+		}
+		if l.Expect != "any" && l.Expect != "not_read_only" && !slices.Contains(writ.Classes(), writ.Class(l.Expect)) {
+			return nil, fault.New(fault.Invalid, "Line %d of the corpus expects %q, which is neither a class nor not_read_only nor any.", n, l.Expect)
+		}
 		list = append(list, l)
 	}
 	if err := s.Err(); err != nil {
@@ -49,12 +56,15 @@ func ReadCorpus(r io.Reader) ([]Line, error) {
 
 // Miss is a line that was judged otherwise than it is labelled.
 type Miss struct {
-	Line    Line
-	Verdict Verdict
+	Line    Line    `json:"line"`
+	Verdict Verdict `json:"verdict"`
 }
 
 // Count is a part of a whole, for one group or one kind of miss.
-type Count struct{ Missed, Of int }
+type Count struct {
+	Missed int `json:"missed"`
+	Of     int `json:"of"`
+}
 
 func (c Count) String() string {
 	percent := 0.0
@@ -67,17 +77,17 @@ func (c Count) String() string {
 // Scored is the comparison of verdicts with labels. Ambiguous lines are
 // counted apart, in the last two.
 type Scored struct {
-	FalseAllow     Count // labelled anything but read-only, called read-only
-	FalseBlock     Count // labelled read-only, called something else
-	LimitMissing   Count // read-only only with a limit, called read-only without
-	Underrated     Count // labelled destructive, called at most config_mutation
-	AmbiguousAllow Count
-	AmbiguousBlock Count
-	Allowed        []Miss
-	Blocked        []Miss
-	Unlimited      []Miss
-	Mild           []Miss
-	Groups         map[string]*[2]Count // false-allow and false-block by class, topic, function or page
+	FalseAllow     Count                `json:"false_allow"`            // labelled anything but read-only, called read-only
+	FalseBlock     Count                `json:"false_block"`            // labelled read-only, called something else
+	LimitMissing   Count                `json:"limit_missing"`          // read-only only with a limit, called read-only without
+	Underrated     Count                `json:"destructive_underrated"` // labelled destructive, called at most config_mutation
+	AmbiguousAllow Count                `json:"ambiguous_false_allow"`
+	AmbiguousBlock Count                `json:"ambiguous_false_block"`
+	Groups         map[string]*[2]Count `json:"groups"` // false-allow and false-block by class, topic, function or page
+	Allowed        []Miss               `json:"allowed"`
+	Blocked        []Miss               `json:"blocked"`
+	Unlimited      []Miss               `json:"unlimited"`
+	Mild           []Miss               `json:"underrated"`
 }
 
 // Score classifies every line and compares.
@@ -140,13 +150,17 @@ func (s *Scored) group(l Line) *[2]Count {
 	return s.Groups[name]
 }
 
-// Write prints the counts, then the groups that have a miss.
+// maxGroups is how many groups a reader takes in: of more, only those with a
+// miss are printed.
+const maxGroups = 60
+
+// Write prints the counts, in all and by group.
 func (s *Scored) Write(w io.Writer) {
 	fmt.Fprintf(w, "false-allow %v · false-block %v · limit missing %v · destructive underrated %v\n", s.FalseAllow, s.FalseBlock, s.LimitMissing, s.Underrated)
-	fmt.Fprintf(w, "ambiguous: allowed %v · blocked %v\n", s.AmbiguousAllow, s.AmbiguousBlock)
+	fmt.Fprintf(w, "ambiguous: false-allow %v · false-block %v\n", s.AmbiguousAllow, s.AmbiguousBlock)
 	for _, name := range slices.Sorted(maps.Keys(s.Groups)) {
-		if g := s.Groups[name]; g[0].Missed+g[1].Missed > 0 {
-			fmt.Fprintf(w, "  %-40s allow %v block %v\n", name, g[0], g[1])
+		if g := s.Groups[name]; len(s.Groups) <= maxGroups || g[0].Missed+g[1].Missed > 0 {
+			fmt.Fprintf(w, "  %-40s false-allow %v · false-block %v\n", cmp.Or(name, "(no class or topic)"), g[0], g[1])
 		}
 	}
 }

@@ -17,3 +17,6 @@ func CommandPaths() []string {
 	}
 	return paths
 }
+
+// Marked shows a command as classify does.
+var Marked = marked
