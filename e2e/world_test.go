@@ -22,6 +22,7 @@ type worldOf struct{ *fakes.World }
 //	world                             start the fakes and tell their addresses in the environment
 //	writes KIND N [VERB PATH-PREFIX]  exactly N writes reached the fake, with effect or without
 //	arrives KIND N                    wait until N writes reached it
+//	reads KIND N PATH                 wait until N reads of exactly this path, whatever its query, reached it
 //	fault KIND MODE METHOD PATH [key=value…]   let matching requests misbehave (package recorder)
 //	release KIND                      end all hangs and faults
 //	forget KIND                       count writes from zero again
@@ -42,6 +43,18 @@ func worldCommands() map[string]func(*script, []string) {
 			s.eventually(args[1]+" writes at "+args[0], func() (bool, string) {
 				got := s.seen(args[0], args[2:])
 				return strconv.Itoa(len(got)) == args[1], fmt.Sprint(len(got))
+			})
+		},
+		"reads": func(s *script, args []string) {
+			s.need(args, 3, "reads KIND N PATH")
+			s.eventually(args[1]+" reads at "+args[0], func() (bool, string) {
+				n := 0
+				for _, q := range s.recorder(args[0]).Requests() {
+					if path, _, _ := strings.Cut(q.Path, "?"); !q.Write && path == args[2] {
+						n++
+					}
+				}
+				return strconv.Itoa(n) == args[1], fmt.Sprint(n)
 			})
 		},
 		"fault": func(s *script, args []string) {
