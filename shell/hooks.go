@@ -39,6 +39,14 @@ func hook(name string) func(*walker, *call) {
 		return hookTar
 	case "test":
 		return hookTest
+	case "inside":
+		return hookInside
+	case "here":
+		return hookHere
+	case "kube":
+		return hookKube
+	case "pvesh":
+		return hookPvesh
 	}
 	return nil
 }
