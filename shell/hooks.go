@@ -33,6 +33,8 @@ func hook(name string) func(*walker, *call) {
 		return hookFields
 	case "read":
 		return hookRead
+	case "sealed":
+		return hookSealed
 	case "sh":
 		return hookSh
 	case "tar":
