@@ -196,6 +196,10 @@ func (b *builder) build() (string, error) {
 			return
 		}
 		b.bin = b.dir
+		// Other users run them, too.
+		if b.err = os.Chmod(b.dir, 0o755); b.err != nil {
+			return
+		}
 		for name, pkg := range map[string]string{"writ": "writ/ctl", "writ-gate": "writ/gate", "writ-executor": "writ/executor"} {
 			cmd := exec.Command("go", "build", "-o", filepath.Join(b.bin, name), pkg)
 			cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
