@@ -50,7 +50,7 @@ func hook(name string) func(*walker, *call) {
 	case "pvesh":
 		return hookPvesh
 	}
-	return nil
+	return fileHook(name)
 }
 
 // has returns the last use of an option, by its first or any other name.

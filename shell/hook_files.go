@@ -1,0 +1,165 @@
+package shell
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// fileHook returns the hooks of commands for files and texts.
+func fileHook(name string) func(*walker, *call) {
+	switch name {
+	case "at":
+		return hookAt
+	case "jq":
+		return hookJq
+	case "local":
+		return hookLocal
+	case "overwrite":
+		return hookOverwrite
+	case "packs":
+		return hookPacks
+	case "rg":
+		return hookRg
+	case "sleep":
+		return hookSleep
+	case "tree":
+		return hookTree
+	case "wide":
+		return hookWide
+	case "yq":
+		return hookYq
+	}
+	return nil
+}
+
+// hookAt refuses @FILE, which stands for the options in that file.
+func hookAt(w *walker, c *call) {
+	for i := range c.operands {
+		if a := &c.operands[i]; strings.HasPrefix(a.text, "@") {
+			w.note(bitUnknown, a.start, a.end, c.node.path, "the words of "+c.node.name+" stand in the file "+a.show())
+		}
+	}
+}
+
+// hookJq judges --arg and its like, which take two words: the second stands
+// among the operands, so that the filter may be any of them.
+func hookJq(w *walker, c *call) {
+	two := c.has("--arg", "--argjson", "--rawfile", "--slurpfile", "--argfile")
+	if two == nil {
+		return
+	}
+	files := c.has("--rawfile", "--slurpfile", "--argfile") != nil
+	for i := range c.operands {
+		a := &c.operands[i]
+		if bits, why := w.jqScript(a); bits != 0 && (a.known || i > 0) {
+			w.noteOne(bits, a.start, a.end, c.node.path, why)
+		}
+		if files {
+			w.pathRead(a, c.node.path, false)
+		}
+	}
+}
+
+var yqReaches = regexp.MustCompile(`\b(load\w*|env|strenv|envsubst|system|eval)\b`)
+
+// hookYq judges what yq's language has beyond jq's, and a first word that is a file.
+func hookYq(w *walker, c *call) {
+	for i := range c.operands {
+		a := &c.operands[i]
+		if m := yqReaches.FindString(a.text); m != "" && strings.Contains(a.text, "(") {
+			w.note(bitReadSecret, a.start, a.end, c.node.path, "yq's "+m+" reads files or the environment")
+		}
+	}
+	if len(c.operands) == 1 {
+		w.pathRead(&c.operands[0], c.node.path, false)
+	}
+}
+
+// hookLocal notes that operands are, or may be, addresses.
+func hookLocal(w *walker, c *call) {
+	for i := range c.operands {
+		if a := &c.operands[i]; strings.Contains(a.text, "://") || !a.known && !strings.ContainsAny(a.text[:min(len(a.text), 1)], "/.") {
+			w.note(bitNetSend, a.start, a.end, c.node.path, a.show()+" may be an address on another host")
+		}
+	}
+}
+
+// hookOverwrite notes that a file loses what it held: nothing is copied over
+// it, or it is moved to where nothing stays.
+func hookOverwrite(w *walker, c *call) {
+	for i := range c.operands {
+		if a := &c.operands[i]; a.text == "/dev/null" && c.has("-d", "--directory") == nil {
+			w.note(bitDataLoss, a.start, a.end, c.node.path, c.node.name+" with /dev/null empties or replaces a file")
+		}
+	}
+	if g := c.has("-t", "--target-directory"); g != nil && g.val.text == "/dev/null" {
+		w.note(bitDataLoss, g.val.start, g.val.end, c.node.path, c.node.name+" to /dev/null loses the file")
+	}
+}
+
+// hookPacks is for compressors: named files are replaced, unless the result
+// goes to the output.
+func hookPacks(w *walker, c *call) {
+	if len(c.operands) == 0 || c.has("-c", "--stdout", "--to-stdout", "-l", "--list", "-t", "--test") != nil && !c.lost {
+		return
+	}
+	for i := range c.operands {
+		if a := &c.operands[i]; !a.known || a.text != "-" {
+			w.note(bitWrite, a.start, a.end, c.node.path, c.node.name+" replaces "+a.show()+": add -c to see it only")
+			return
+		}
+	}
+}
+
+// hookRg judges a search without a path: it reads all below the present directory.
+func hookRg(w *walker, c *call) {
+	need := 2
+	if c.has("-e", "--regexp", "-f", "--file") != nil {
+		need = 1
+	}
+	if len(c.operands) < need && c.has("--files", "--type-list") == nil {
+		w.pathRead(&word{text: ".", known: true, start: c.start, end: c.end}, c.node.path, true)
+	}
+}
+
+// hookSleep notes a sleep of more than an hour, or of a time that cannot be seen.
+func hookSleep(w *walker, c *call) {
+	total := 0.0
+	for i := range c.operands {
+		text, factor := c.operands[i].text, 1.0
+		if n := len(text) - 1; n > 0 {
+			if at := strings.IndexByte("smhd", text[n]); at >= 0 {
+				text, factor = text[:n], []float64{1, 60, 3600, 86400}[at]
+			}
+		}
+		seconds, err := strconv.ParseFloat(text, 64)
+		if err != nil || !c.operands[i].known {
+			total = 1e9
+			break
+		}
+		total += seconds * factor
+	}
+	if total > 3600 {
+		w.note(bitUnbounded, c.start, c.end, c.node.path, "sleeps long, or for a time that cannot be seen")
+	}
+}
+
+// hookTree judges tree --fromfile, which shows the lines of its operands.
+func hookTree(w *walker, c *call) {
+	if c.has("--fromfile", "--fromtabfile") == nil {
+		return
+	}
+	for i := range c.operands {
+		w.pathRead(&c.operands[i], c.node.path, false)
+	}
+}
+
+// hookWide notes that everything on the machine is listed.
+func hookWide(w *walker, c *call) {
+	every := c.node.name == "locate" || c.has("-a", "--all") != nil
+	if every && slices.ContainsFunc(c.operands, func(a word) bool { return a.text == "/" || a.text == "*" }) {
+		w.note(bitUnbounded, c.start, c.end, c.node.path, "lists every file there is")
+	}
+}
