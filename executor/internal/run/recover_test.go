@@ -81,9 +81,9 @@ func TestRecover_afterEachEntry(t *testing.T) {
 				{"s1 done", "s2 failed rejected"},                                          // result
 				{"s1 done", "s2 failed rejected"},                                          // receipt
 				{"s1 done", "s2 failed rejected"},                                          // backup of the way back
-				{"s1 done", "s2 failed rejected", "s1 rollback_failed executor_restarted"}, // sent
-				{"s1 done", "s2 failed rejected", "s1 rollback_failed executor_restarted"}, // result
-				{"s1 done", "s2 failed rejected", "s1 rollback_failed executor_restarted"}, // applied
+				{"s1 done", "s2 failed rejected", "s1 unknown executor_restarted"}, // sent
+				{"s1 done", "s2 failed rejected", "s1 unknown executor_restarted"}, // result
+				{"s1 done", "s2 failed rejected", "s1 unknown executor_restarted"}, // applied
 				{"s1 done", "s2 failed rejected", "s1 rolled_back"},
 			},
 		},

@@ -45,11 +45,15 @@ func (p *progress) reverse(t *task) (*task, error) {
 	return u, err
 }
 
-// undone turns the outcome of a way back into the outcome of its step.
+// undone turns the outcome of a way back into the outcome of its step. A way
+// back of which nobody knows what became of it stays unknown.
 func (t *task) undone() {
-	if r := &t.receipt; r.Outcome == writ.Done {
+	switch r := &t.receipt; r.Outcome {
+	case writ.Done:
 		r.Outcome = writ.RolledBack
-	} else {
+	case writ.Unknown:
+		r.Detail = t.clean("Whether it was undone is not known. " + r.Detail)
+	default:
 		r.Detail = t.clean("It could not be undone (" + string(r.Outcome) + "). " + r.Detail)
 		r.Outcome = writ.RollbackFailed
 	}

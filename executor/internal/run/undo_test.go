@@ -69,7 +69,7 @@ func TestExecute_onFailure(t *testing.T) {
 			before: func(w world) {
 				w.Recorder.Inject(recorder.Fault{Method: "PUT", Path: "/things/a", Mode: "cut_after", Skip: 1})
 			},
-			want:   []string{"s1 done", "s2 failed rejected", "s3 not_executed step_before_failed", "s1 rollback_failed broken_connection"},
+			want:   []string{"s1 done", "s2 failed rejected", "s3 not_executed step_before_failed", "s1 unknown broken_connection"},
 			values: map[string]string{"a": "old"}, writes: 3},
 		"a step without a way back ends it": {onFailure: writ.Rollback,
 			second: func(t *testing.T, w world) writ.Step {

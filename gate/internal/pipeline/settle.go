@@ -125,8 +125,8 @@ func fit(c *model.Change, receipts []model.Receipt) error {
 
 // tells reports whether a receipt is about what the step did, or about its way back.
 func tells(r *writ.Receipt, s *writ.Step) bool {
-	if undo := s.Rollback; undo != nil && (r.Outcome == writ.RolledBack || r.Outcome == writ.RollbackFailed) &&
-		r.Action == undo.Action && r.System == undo.System {
+	undoes := r.Outcome == writ.RolledBack || r.Outcome == writ.RollbackFailed || r.Outcome == writ.Unknown
+	if undo := s.Rollback; undo != nil && undoes && r.Action == undo.Action && r.System == undo.System {
 		return true
 	}
 	return r.Action == s.Action && r.System == s.System
