@@ -13,6 +13,18 @@ func hook(name string) func(*walker, *call) {
 	switch name {
 	case "cd":
 		return hookCd
+	case "counted":
+		return hookCounted
+	case "kill":
+		return hookKill
+	case "parted":
+		return hookParted
+	case "priority":
+		return hookPriority
+	case "su":
+		return hookSu
+	case "sysctl":
+		return hookSysctl
 	case "crafts":
 		return hookCrafts
 	case "find":
