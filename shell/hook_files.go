@@ -12,10 +12,16 @@ func fileHook(name string) func(*walker, *call) {
 	switch name {
 	case "at":
 		return hookAt
+	case "framed":
+		return hookFramed
+	case "jo":
+		return hookJo
 	case "jq":
 		return hookJq
 	case "local":
 		return hookLocal
+	case "man":
+		return hookMan
 	case "overwrite":
 		return hookOverwrite
 	case "packs":
@@ -39,6 +45,42 @@ func hookAt(w *walker, c *call) {
 	for i := range c.operands {
 		if a := &c.operands[i]; strings.HasPrefix(a.text, "@") {
 			w.note(bitUnknown, a.start, a.end, c.node.path, "the words of "+c.node.name+" stand in the file "+a.show())
+		}
+	}
+}
+
+// framing finds what would make a printed word an option or a path: what may
+// stand before a dash is a letter, a digit, or a field that is never empty.
+var framing = regexp.MustCompile(`/|(^|%[^%YmdHMSFTsjyuVBb]|[^\w.:,+%])-`)
+
+// hookFramed is for commands whose output is taken for plain words: not where
+// the frame around them, which is chosen here, makes a path or an option of it.
+func hookFramed(w *walker, c *call) {
+	for i := range c.opts {
+		if g := &c.opts[i]; slices.Contains([]string{"-f", "--format", "-s", "--separator", "-d", "--delimiter"}, g.opt.name) && g.has && c.node.name != "date" {
+			w.framed(c, &g.val)
+		}
+	}
+	for i := range c.operands {
+		if a := c.operands[i]; strings.HasPrefix(a.text, "+") {
+			a = a.from(1)
+			w.framed(c, &a)
+		}
+	}
+}
+
+func (w *walker) framed(c *call, a *word) {
+	if w.producing > 0 && (!a.known && !a.tame || framing.MatchString(a.text)) {
+		w.note(bitUnknown, a.start, a.end, c.node.path, "what "+c.node.name+" prints may become an option or a path by "+a.show())
+	}
+}
+
+// hookJo refuses values that are taken from files: @file, %file and :file.
+func hookJo(w *walker, c *call) {
+	for i := range c.operands {
+		a := &c.operands[i]
+		if _, value, _ := strings.Cut(a.text, "="); !a.known && !a.tame || strings.ContainsAny(a.text[:min(1, len(a.text))]+value[:min(1, len(value))], "@%:") || strings.Contains(a.text, ":=") {
+			w.note(bitReadSecret, a.start, a.end, c.node.path, a.show()+" may be the content of a file")
 		}
 	}
 }
@@ -82,6 +124,16 @@ func hookLocal(w *walker, c *call) {
 	for i := range c.operands {
 		if a := &c.operands[i]; strings.Contains(a.text, "://") || !a.known && !strings.ContainsAny(a.text[:min(len(a.text), 1)], "/.") {
 			w.note(bitNetSend, a.start, a.end, c.node.path, a.show()+" may be an address on another host")
+		}
+	}
+}
+
+// hookMan refuses pages that are given as files: their text may take in others,
+// and run programs.
+func hookMan(w *walker, c *call) {
+	for i := range c.operands {
+		if a := &c.operands[i]; strings.Contains(a.text, "/") || !a.known && !a.tame {
+			w.note(bitExecOpaque, a.start, a.end, c.node.path, "a manual page from the file "+a.show()+" may take in others")
 		}
 	}
 }
