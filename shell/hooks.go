@@ -47,6 +47,12 @@ func hook(name string) func(*walker, *call) {
 		return hookRead
 	case "sealed":
 		return hookSealed
+	case "remotes":
+		return hookRemotes
+	case "feeds":
+		return hookFeeds
+	case "certificate":
+		return hookCertificate
 	case "sh":
 		return hookSh
 	case "tar":
