@@ -2,6 +2,7 @@ package shell
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -38,10 +39,17 @@ func hookRemotes(w *walker, c *call) {
 // hookFeeds is for commands that ask a host and hand it what comes over their
 // input: that must be nothing, or a text that stands here.
 func hookFeeds(w *walker, c *call) {
-	if w.file == nil { // a command of words alone
-		return
+	fed := w.nested || w.file == nil && w.pipedIn(c)
+	if w.file != nil {
+		fed = fed || w.fedBy(c)
 	}
-	fed := w.nested
+	if fed {
+		w.note(bitNetSend, c.start, c.end, c.node.path, strings.ReplaceAll(c.node.path, "/", " ")+" sends what comes over its input to the host")
+	}
+}
+
+// fedBy says whether the tree gives a command an input that was not typed.
+func (w *walker) fedBy(c *call) (fed bool) {
 	syntax.Walk(w.file, func(n syntax.Node) bool {
 		if call, ok := n.(*syntax.CallExpr); ok && len(call.Args) > 0 && call.Args[0].Lit() == "exec" {
 			fed = true // exec < FILE changes the input of what follows
@@ -62,9 +70,7 @@ func hookFeeds(w *walker, c *call) {
 		}
 		return true
 	})
-	if fed {
-		w.note(bitNetSend, c.start, c.end, c.node.path, strings.ReplaceAll(c.node.path, "/", " ")+" sends what comes over its input to the host")
-	}
+	return fed
 }
 
 // feeds says whether a redirection gives a command anything but nothing or a
@@ -88,8 +94,12 @@ func (w *walker) typed(s *syntax.Stmt) bool {
 		return false
 	}
 	name := call.Args[0].Lit()
-	return slices.Contains([]string{"echo", "printf", "true", ":", "sleep"}, name) && !w.vars.functions[name] &&
+	return typer(name) && !w.vars.functions[name] &&
 		!slices.ContainsFunc(call.Args, func(a *syntax.Word) bool { return !static(a) })
+}
+
+func typer(name string) bool {
+	return slices.Contains([]string{"echo", "printf", "true", ":", "sleep"}, name)
 }
 
 // static says whether a word is the same whatever runs.
@@ -123,5 +133,31 @@ func hookCertificate(w *walker, c *call) {
 		w.touch("path_read", g.val.text)
 	default:
 		w.pathRead(&g.val, c.node.path, false)
+	}
+}
+
+// mongoReads are requests to MongoDB that only read, and what may follow them
+// to pick a field.
+var mongoReads = regexp.MustCompile(`^(JSON\.stringify\()?(rs\.(status|conf|config|isMaster|hello|printReplicationInfo|printSecondaryReplicationInfo)|sh\.status|db\.(serverStatus|stats|version|hostInfo|hello|isMaster|getName|getCollectionNames|getCollectionInfos|getReplicationInfo|getProfilingStatus|serverBuildInfo|adminCommand\((\{ ?['"]?(ping|listDatabases|serverStatus|replSetGetStatus|buildInfo|hello|connPoolStats)['"]?: ?1 ?\}|['"](ping|listDatabases|serverStatus|replSetGetStatus|buildInfo|hello)['"])?)|db\.\w+\.(countDocuments|estimatedDocumentCount|getIndexes|stats|dataSize|totalSize))\(?\)(\.\w+|\[\d+\])*\)?$`)
+
+// hookMongo judges what --eval gives to the shell of MongoDB, which is
+// JavaScript: a short list of requests reads. Without it a person is awaited.
+func hookMongo(w *walker, c *call) {
+	asked := false
+	for i := range c.opts {
+		g := &c.opts[i]
+		if g.opt.name != "--eval" {
+			continue
+		}
+		asked = true
+		if !g.val.known || !mongoReads.MatchString(strings.TrimRight(g.val.text, "; ")) {
+			w.note(bitExecOpaque, g.val.start, g.val.end, "mongosh/--eval", "the script "+g.val.show()+" is not known to only read")
+			apart := g.val
+			apart.text = strings.ReplaceAll(apart.text, ".", " ")
+			w.drasticText(&apart)
+		}
+	}
+	if !asked {
+		w.note(bitInteractive, c.start, c.end, c.node.path, c.node.name+" waits for requests")
 	}
 }

@@ -53,6 +53,8 @@ func hook(name string) func(*walker, *call) {
 		return hookFeeds
 	case "certificate":
 		return hookCertificate
+	case "mongo":
+		return hookMongo
 	case "sh":
 		return hookSh
 	case "tar":
