@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -18,6 +19,8 @@ func fileHook(name string) func(*walker, *call) {
 		return hookJo
 	case "jq":
 		return hookJq
+	case "link":
+		return hookLink
 	case "local":
 		return hookLocal
 	case "man":
@@ -119,8 +122,32 @@ func hookYq(w *walker, c *call) {
 	}
 }
 
+// hookLink judges where a link is made: programs and services are found by
+// what lies in the system's directories.
+func hookLink(w *walker, c *call) {
+	if len(c.operands) == 0 {
+		return
+	}
+	a := &c.operands[len(c.operands)-1]
+	if g := c.has("-t", "--target-directory"); g != nil {
+		a = &g.val
+	}
+	p := path.Clean(w.absolute(a.text))
+	for _, dir := range []string{"/etc", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/boot", "/var/spool", "/root", "/home", "~"} {
+		if p == dir || strings.HasPrefix(p, dir+"/") || !a.known {
+			w.note(bitConfig, a.start, a.end, c.node.path, "makes a link at "+a.show()+", where programs and services are found")
+			return
+		}
+	}
+}
+
 // hookLocal notes that operands are, or may be, addresses.
 func hookLocal(w *walker, c *call) {
+	for i := range c.opts {
+		if g := &c.opts[i]; g.opt.value.kind == kindPathRead && strings.Contains(g.val.text, "://") {
+			w.note(bitNetSend, g.val.start, g.val.end, c.node.path, g.val.show()+" is an address on another host")
+		}
+	}
 	for i := range c.operands {
 		if a := &c.operands[i]; strings.Contains(a.text, "://") || !a.known && !strings.ContainsAny(a.text[:min(len(a.text), 1)], "/.") {
 			w.note(bitNetSend, a.start, a.end, c.node.path, a.show()+" may be an address on another host")
@@ -152,9 +179,10 @@ func hookOverwrite(w *walker, c *call) {
 }
 
 // hookPacks is for compressors: named files are replaced, unless the result
-// goes to the output.
+// goes to the output. Of -l, -t, -d and -z some obey the last.
 func hookPacks(w *walker, c *call) {
-	if len(c.operands) == 0 || c.has("-c", "--stdout", "--to-stdout", "-l", "--list", "-t", "--test") != nil && !c.lost {
+	looks := c.has("-l", "--list", "-t", "--test") != nil && c.has("-d", "--decompress", "--uncompress", "-z", "--compress") == nil
+	if !c.lost && (looks || c.has("-c", "--stdout", "--to-stdout") != nil) {
 		return
 	}
 	for i := range c.operands {
