@@ -99,3 +99,45 @@ func hookPvesh(w *walker, c *call) {
 		}
 	}
 }
+
+// hookPackages judges rpm -p: its files may be addresses.
+func hookPackages(w *walker, c *call) {
+	for i := range c.operands {
+		if a := &c.operands[i]; strings.Contains(a.text, "://") || !a.known && c.has("-p", "--package") != nil {
+			w.note(bitNetSend, a.start, a.end, c.node.path, "the package "+a.show()+" may lie on another host")
+		}
+	}
+}
+
+// hookCode is for interpreters: what words of their code tell of removing, and
+// a module that the directory the command chooses may replace.
+func hookCode(w *walker, c *call) {
+	for i := range c.opts {
+		if c.opts[i].has {
+			w.code(c, &c.opts[i].val)
+		}
+	}
+	for i := range c.operands {
+		w.code(c, &c.operands[i])
+	}
+	hookHere(w, c)
+}
+
+// code looks for words of removing in a text of any language.
+func (w *walker) code(c *call, a *word) {
+	for f := range strings.FieldsFuncSeq(a.text, func(r rune) bool { return r != '-' && r != '_' && (r < 'A' || r > 'z' || r > 'Z' && r < 'a') }) {
+		if drasticWord(f) || slices.Contains([]string{"rmSync", "unlinkSync", "rmdirSync", "rm_rf", "rm_r", "remove_tree", "removedirs", "deleteFile", "remove_entry"}, f) {
+			w.note(bitDataLoss, a.start, a.end, c.node.path, "the word "+f+" in the code for "+c.node.name+" tells of removing")
+			return
+		}
+	}
+}
+
+// hookRegistry judges the name of an image that is asked for in a registry.
+func hookRegistry(w *walker, c *call) {
+	for i := range c.operands {
+		if a := &c.operands[i]; !a.known || strings.HasPrefix(a.text, "docker://") {
+			w.host(c, a)
+		}
+	}
+}

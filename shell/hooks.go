@@ -69,6 +69,12 @@ func hook(name string) func(*walker, *call) {
 		return hookKube
 	case "pvesh":
 		return hookPvesh
+	case "packages":
+		return hookPackages
+	case "code":
+		return hookCode
+	case "registry":
+		return hookRegistry
 	}
 	return fileHook(name)
 }
