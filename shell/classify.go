@@ -16,17 +16,24 @@ import (
 func (k *Knowledge) Classify(command string) Verdict {
 	w := k.walker()
 	defer k.walkers.Put(w)
+	if w.plain(command) {
+		w.settle()
+		return w.verdict(command)
+	}
+	return w.verdict(w.parsed(command))
+}
+
+// parsed judges a command by its tree, and returns the text that was judged.
+func (w *walker) parsed(command string) string {
 	text, why := prepare(command)
 	if why != "" {
 		w.refuse(text, why)
-		return w.verdict(text)
+		return text
 	}
-	parser, _ := k.parsers.Get().(*syntax.Parser)
-	file, err := parser.Parse(strings.NewReader(text), "")
-	k.parsers.Put(parser)
+	file, err := w.parse(text)
 	if err != nil {
 		w.refuse(text, "the command cannot be read as bash: it would be run differently, or not at all")
-		return w.verdict(text)
+		return text
 	}
 	w.file = file
 	w.stmts(file.Stmts)
@@ -34,7 +41,7 @@ func (k *Knowledge) Classify(command string) Verdict {
 		w.note(bitUnknown, 0, len(text), "shell/empty", "there is no command")
 	}
 	w.settle()
-	return w.verdict(text)
+	return text
 }
 
 // ClassifyArgv judges a command given as words. Verdict.Command is the same
@@ -52,6 +59,14 @@ func (k *Knowledge) ClassifyArgv(argv []string) Verdict {
 		b.WriteString("'" + strings.ReplaceAll(a, "'", `'\''`) + "'")
 	}
 	return k.Classify(b.String())
+}
+
+func (w *walker) parse(text string) (*syntax.File, error) {
+	if w.parser == nil {
+		w.parser = syntax.NewParser(syntax.Variant(syntax.LangBash))
+	}
+	w.text.Reset(text)
+	return w.parser.Parse(&w.text, "")
 }
 
 // prepare returns the text that is judged and run, and why it is refused.
@@ -89,9 +104,7 @@ func (w *walker) inner(command string, start, end int) {
 		w.depth--
 		return
 	}
-	parser, _ := w.k.parsers.Get().(*syntax.Parser)
-	file, err := parser.Parse(strings.NewReader(text), "")
-	w.k.parsers.Put(parser)
+	file, err := w.parse(text)
 	if err != nil {
 		w.note(bitUnknown, start, end, "shell/string", "the inner text cannot be read as bash")
 		a := word{text: text, start: start, end: end}
@@ -135,14 +148,28 @@ func (w *walker) settle() {
 	}
 }
 
-// verdict puts the findings into sentences.
+// verdict puts the findings into sentences. The lists of most verdicts are
+// short, and lie in one piece of memory.
 func (w *walker) verdict(text string) Verdict {
-	v := Verdict{Command: text, Class: classOf(w.found), Effects: w.found.list(), Hint: w.hint, Touches: slices.Clone(w.touches)}
+	v := Verdict{Command: text, Class: classOf(w.found), Hint: w.hint, Reasons: []string{}}
 	v.NeedsLimit = v.Class == writ.ReadOnly && w.found&bitUnbounded != 0
-	v.Evidence, v.Reasons = make([]Evidence, len(w.seen)), []string{}
+	if n := bits.OnesCount32(uint32(w.found)); n <= 2 && len(w.touches) <= 2 && len(w.seen) <= 2 {
+		short := new(struct {
+			effects  [2]Effect
+			touches  [2]Touch
+			evidence [2]Evidence
+		})
+		v.Effects, v.Touches, v.Evidence = short.effects[:0], short.touches[:0], short.evidence[:0]
+	} else {
+		v.Effects, v.Evidence = make([]Effect, 0, n), make([]Evidence, 0, len(w.seen))
+	}
+	v.Effects = w.found.appendTo(v.Effects)
+	if v.Touches = append(v.Touches, w.touches...); len(v.Touches) == 0 {
+		v.Touches = nil
+	}
 	for i := range w.seen {
 		f := &w.seen[i]
-		v.Evidence[i] = Evidence{Effect: effectNames[bits.TrailingZeros32(uint32(f.bit))], Start: f.start, End: f.end, Rule: f.rule, Text: f.why}
+		v.Evidence = append(v.Evidence, Evidence{Effect: effectNames[bits.TrailingZeros32(uint32(f.bit))], Start: f.start, End: f.end, Rule: f.rule, Text: f.why})
 		if f.bit&(mutating|destructive|reversible) != 0 && len(v.Reasons) < 16 && !slices.Contains(v.Reasons, f.why) {
 			v.Reasons = append(v.Reasons, f.why)
 		}

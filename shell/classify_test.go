@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"mvdan.cc/sh/v3/syntax"
-
 	"writ"
 	"writ/shell"
 )
@@ -169,28 +167,4 @@ func FuzzClassify(f *testing.F) {
 			t.Errorf("Classify(%q) judged %q", cmd, v.Command)
 		}
 	})
-}
-
-func BenchmarkClassify(b *testing.B) {
-	k := load(b)
-	list := seeds()
-	for i := 0; b.Loop(); i++ {
-		k.Classify(list[i%len(list)])
-	}
-}
-
-func BenchmarkParse(b *testing.B) {
-	p := syntax.NewParser(syntax.Variant(syntax.LangBash))
-	list := seeds()
-	for i := 0; b.Loop(); i++ {
-		if _, err := p.Parse(strings.NewReader(list[i%len(list)]), ""); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkLoad(b *testing.B) {
-	for b.Loop() {
-		load(b)
-	}
 }

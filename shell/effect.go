@@ -98,14 +98,13 @@ func effectBit(name string) (effects, bool) {
 }
 
 // list returns the effects of a set, in the order of the constants.
-func (e effects) list() []Effect {
-	out := make([]Effect, 0, bits.OnesCount32(uint32(e)))
-	for i, name := range effectNames {
-		if e&(1<<i) != 0 {
-			out = append(out, name)
-		}
+func (e effects) list() []Effect { return e.appendTo([]Effect{}) }
+
+func (e effects) appendTo(list []Effect) []Effect {
+	for ; e != 0; e &= e - 1 {
+		list = append(list, effectNames[bits.TrailingZeros32(uint32(e))])
 	}
-	return out
+	return list
 }
 
 // Evidence says which words of a command have which effect.

@@ -46,6 +46,7 @@ func (w *walker) judge(c *call) {
 	}
 	for m := n; m != nil; m = m.parent {
 		if m.hook != nil {
+			w.needTree()
 			m.hook(w, c)
 		}
 	}

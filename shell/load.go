@@ -13,7 +13,6 @@ import (
 	"sync"
 
 	"go.yaml.in/yaml/v4"
-	"mvdan.cc/sh/v3/syntax"
 
 	"writ"
 	"writ/fault"
@@ -35,7 +34,6 @@ type Knowledge struct {
 	entries map[string]*entry
 	names   []string // primary names, sorted
 	policy  policy
-	parsers sync.Pool
 	walkers sync.Pool
 }
 
@@ -102,7 +100,6 @@ type nodeDoc struct {
 // error, each with its file.
 func Load(shipped fs.FS, extra ...fs.FS) (*Knowledge, error) {
 	k := &Knowledge{entries: map[string]*entry{}}
-	k.parsers.New = func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }
 	var problems []error
 	if err := k.loadPolicy(shipped, false); err != nil {
 		problems = append(problems, err)

@@ -2,21 +2,23 @@ package shell
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
 // policy is policy.yaml: which paths hold secrets and devices, which variables
 // may be set.
 type policy struct {
-	secrets  []pattern // anchored patterns: ** is any depth, * any name
-	names    []pattern // patterns of the last element, wherever it lies
-	public   []pattern // exceptions of names
-	devices  []pattern // reading them is read_device
-	harmless []pattern // exceptions of devices
-	breaking []pattern // writing them is data_loss
-	trees    []pattern // directories that hold secrets: reading all of them is read_secret
+	secrets  patterns // anchored patterns: ** is any depth, * any name
+	lasts    patterns // the last elements of secrets
+	names    patterns // patterns of the last element, wherever it lies
+	public   patterns // exceptions of names
+	devices  patterns // reading them is read_device
+	harmless patterns // exceptions of devices
+	breaking patterns // writing them is data_loss
+	trees    patterns // directories that hold secrets: reading all of them is read_secret
 	export   []exported
-	taint    []pattern
+	taint    patterns
 }
 
 // absolute joins a relative path with what is known of the directory.
@@ -99,13 +101,8 @@ func (p *policy) mentions(s string) bool {
 
 // secret says whether a clean path may be one that holds secrets.
 func (p *policy) secret(clean string) bool {
-	if strings.IndexByte(clean, '/') >= 0 {
-		live := hasWild(clean)
-		for i := range p.secrets {
-			if s := &p.secrets[i]; (live || s.begins(clean)) && s.meets(clean) {
-				return true
-			}
-		}
+	if strings.IndexByte(clean, '/') >= 0 && p.secrets.meets(clean) {
+		return true
 	}
 	base := clean[strings.LastIndexByte(clean, '/')+1:]
 	return p.named(base)
@@ -124,16 +121,7 @@ func (p *policy) named(base string) bool {
 			return true
 		}
 	}
-	return anyMeets(p.names, base) && !anyMeets(p.public, base)
-}
-
-func anyMeets(list []pattern, text string) bool {
-	for i := range list {
-		if list[i].meets(text) {
-			return true
-		}
-	}
-	return false
+	return p.names.meets(base) && !p.public.meets(base)
 }
 
 // secretName says whether the last element of some secret path is called so.
@@ -141,24 +129,19 @@ func (p *policy) secretName(base string) bool {
 	if len(base) < 4 || strings.Trim(base, "\x00\x01\x02.*") == "" {
 		return false
 	}
-	for i := range p.secrets {
-		if last := p.secrets[i].last; last != nil && last.meets(base) {
-			return true
-		}
-	}
-	return false
+	return p.lasts.meets(base)
 }
 
 func (p *policy) device(clean string) bool {
-	if !hasWild(clean) && anyMeets(p.harmless, clean) {
+	if !hasWild(clean) && p.harmless.meets(clean) {
 		return false
 	}
-	return anyMeets(p.devices, clean)
+	return p.devices.meets(clean)
 }
 
 // breaksDevice says whether writing to a path destroys data or stops the machine.
 func (p *policy) breaksDevice(clean string) bool {
-	return anyMeets(p.breaking, clean)
+	return p.breaking.meets(clean)
 }
 
 // holdsSecrets says whether secrets lie below a directory.
@@ -167,17 +150,16 @@ func (p *policy) holdsSecrets(dir string) bool {
 	if dir == "" || dir == "~" {
 		return true
 	}
-	for _, s := range p.trees {
-		if s.meets(dir) || strings.HasPrefix(s.text, dir+"/") {
-			return true
-		}
+	if p.trees.meets(dir) {
+		return true
 	}
-	return false
+	dir += "/"
+	return slices.ContainsFunc(p.trees.all, func(s *pattern) bool { return strings.HasPrefix(s.text, dir) })
 }
 
 // taints says whether assigning a variable changes what programs are or obey.
 func (p *policy) taints(name string) bool {
-	return anyMeets(p.taint, name)
+	return p.taint.meets(name)
 }
 
 // mayExport says whether a variable may be handed to a program with this value.

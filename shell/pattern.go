@@ -7,21 +7,33 @@ type pattern struct {
 	text   string
 	prefix string   // what stands before the first star
 	need   string   // the longest text without a star
+	tail   string   // what stands behind the last star
+	pairs  uint64   // the pairs of need
 	last   *pattern // the last element, when it does not begin with a star
 }
 
-func newPattern(text string) pattern {
-	p := pattern{text: text}
+func newPattern(text string) *pattern {
+	p := &pattern{text: text, tail: text[strings.LastIndexByte(text, '*')+1:]}
 	p.prefix, _, _ = strings.Cut(text, "*")
 	for _, part := range strings.Split(text, "*") {
 		if len(part) > len(p.need) {
 			p.need = part
 		}
 	}
+	p.pairs = pairs(p.need)
 	if last := text[strings.LastIndexByte(text, '/')+1:]; last != text && last != "" && last[0] != '*' {
-		p.last = new(newPattern(last))
+		p.last = newPattern(last)
 	}
 	return p
+}
+
+// pairs is a set of the pairs of bytes that stand side by side in a text. A text
+// that lacks one of another's pairs does not hold the other.
+func pairs(s string) (set uint64) {
+	for i := 1; i < len(s); i++ {
+		set |= 1 << ((uint(s[i-1])*7 + uint(s[i])) % 64)
+	}
+	return set
 }
 
 // meets says whether some path matches both a word, whose unknown parts are
@@ -29,19 +41,13 @@ func newPattern(text string) pattern {
 func (p *pattern) meets(word string) bool {
 	n := min(len(word), len(p.prefix))
 	if !hasWild(word) {
-		if !strings.HasPrefix(word, p.prefix) || !strings.Contains(word, p.need) {
+		if !strings.HasSuffix(word, p.tail) || !strings.HasPrefix(word, p.prefix) || !strings.Contains(word, p.need) {
 			return false
 		}
 	} else if known := strings.IndexAny(word[:n], "\x00\x01\x02"); word[:max(known, 0)] != p.prefix[:max(known, 0)] || known < 0 && word[:n] != p.prefix[:n] {
 		return false
 	}
 	return meets(word, p.text)
-}
-
-// begins says cheaply whether a known word may meet the pattern.
-func (p *pattern) begins(word string) bool {
-	n := len(p.prefix)
-	return n == 0 || len(word) >= n && word[n-1] == p.prefix[n-1] && word[:n] == p.prefix
 }
 
 const maxPath = 4096 // no system opens a longer path

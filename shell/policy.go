@@ -1,10 +1,12 @@
 package shell
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -24,7 +26,7 @@ type policyDoc struct {
 // exported is a variable that may be handed to a program. No values means any
 // plain one.
 type exported struct {
-	name   pattern
+	name   *pattern
 	values []string
 }
 
@@ -47,20 +49,28 @@ func (k *Knowledge) loadPolicy(fsys fs.FS, extra bool) error {
 		return errors.New("policy.yaml: public, harmless and export loosen the rules: only the shipped policy has them")
 	}
 	p := &k.policy
+	known := len(p.secrets.all)
 	for _, l := range []struct {
-		into *[]pattern
+		into *patterns
 		list []string
 	}{
 		{&p.secrets, d.Secrets}, {&p.names, d.Names}, {&p.public, d.Public}, {&p.trees, d.Trees},
 		{&p.devices, d.Devices}, {&p.harmless, d.Harmless}, {&p.breaking, d.Breaking}, {&p.taint, d.Taint},
 	} {
 		for _, text := range l.list {
-			*l.into = append(*l.into, newPattern(text))
+			l.into.add(newPattern(text))
 		}
 	}
 	for name, values := range d.Export {
 		p.export = append(p.export, exported{newPattern(name), values})
 	}
-	slices.SortFunc(p.export, func(a, b exported) int { return len(a.name.text) - len(b.name.text) })
+	slices.SortFunc(p.export, func(a, b exported) int {
+		return cmp.Or(len(a.name.text)-len(b.name.text), strings.Compare(a.name.text, b.name.text))
+	})
+	for _, s := range p.secrets.all[known:] {
+		if s.last != nil {
+			p.lasts.add(s.last)
+		}
+	}
 	return nil
 }

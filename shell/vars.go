@@ -41,6 +41,10 @@ func (w *walker) survey() {
 	v := &w.vars
 	v.now, v.count = map[string]value{}, map[string]int{}
 	v.loose, v.numeric, v.functions = map[string]bool{}, map[string]bool{}, map[string]bool{}
+	if w.file == nil { // a command of words alone, in which nothing is assigned that we could see
+		v.blind = true
+		return
+	}
 	var loose []bool
 	syntax.Walk(w.file, func(n syntax.Node) bool {
 		if n == nil {

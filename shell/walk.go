@@ -9,8 +9,11 @@ import (
 // walker collects the effects of one command. Of it only memory outlives the
 // call: reset keeps that and nothing else.
 type walker struct {
-	k    *Knowledge
-	file *syntax.File
+	k      *Knowledge
+	file   *syntax.File   // nil for a command of words alone
+	source string         // a plain text, see plain
+	parser *syntax.Parser // kept for the next command
+	text   strings.Reader
 
 	found   effects
 	seen    []finding
@@ -19,6 +22,7 @@ type walker struct {
 
 	vars       variables
 	args       []word  // scratch: the words of the simple commands being judged
+	stages     []stage // scratch: the commands of a plain text
 	cwd        string  // "" until a cd makes it known
 	cwdLost    bool    // a cd went where we cannot follow
 	frames     []*call // memory for calls within calls
@@ -51,7 +55,7 @@ func (k *Knowledge) walker() *walker {
 	if !ok {
 		w = &walker{}
 	}
-	*w = walker{k: k, args: w.args[:0], seen: w.seen[:0], words: w.words[:0], touches: w.touches[:0], frames: w.frames}
+	*w = walker{k: k, parser: w.parser, args: w.args[:0], seen: w.seen[:0], words: w.words[:0], stages: w.stages, touches: w.touches[:0], frames: w.frames}
 	return w
 }
 
@@ -106,17 +110,25 @@ func (w *walker) stmt(s *syntax.Stmt) {
 		start, end := w.span(s)
 		w.note(bitRuntime, start, end, "shell/background", "a command in the background goes on when the limits have passed")
 	}
-	empty := s.Cmd == nil
-	if call, ok := s.Cmd.(*syntax.CallExpr); ok && len(call.Args) > 0 {
-		name := call.Args[0].Lit()
-		empty = name == ":" || name == "true" || name == "cat" && len(call.Args) == 2 && call.Args[1].Lit() == "/dev/null"
-	}
-	for _, r := range s.Redirs {
-		w.redirect(r, empty)
+	if len(s.Redirs) > 0 {
+		empty := printsNothing(s.Cmd)
+		for _, r := range s.Redirs {
+			w.redirect(r, empty)
+		}
 	}
 	if s.Cmd != nil {
 		w.command(s.Cmd)
 	}
+}
+
+// printsNothing says whether what is written to by this command is emptied.
+func printsNothing(c syntax.Command) bool {
+	call, ok := c.(*syntax.CallExpr)
+	if !ok || len(call.Args) == 0 {
+		return c == nil
+	}
+	name := call.Args[0].Lit()
+	return name == ":" || name == "true" || name == "cat" && len(call.Args) == 2 && call.Args[1].Lit() == "/dev/null"
 }
 
 // command judges one node. A kind that is not listed escalates.

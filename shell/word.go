@@ -76,7 +76,20 @@ func (a *word) show() string {
 	if a.known {
 		return a.text
 	}
-	return strings.NewReplacer("\x00", "…", "\x01", "*", "\x02", "?").Replace(a.text)
+	var b strings.Builder
+	for i := range len(a.text) {
+		switch c := a.text[i]; c {
+		case wild:
+			b.WriteString("…")
+		case globStar:
+			b.WriteByte('*')
+		case globOne:
+			b.WriteByte('?')
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
 }
 
 // builder puts a word together from its parts.
@@ -125,7 +138,10 @@ func (w *walker) fields(out []word, wd *syntax.Word) []word {
 		switch p := wd.Parts[0].(type) {
 		case *syntax.Lit:
 			if plainLit(p.Value) {
-				start, end := w.span(wd)
+				start, end := w.spanStart, w.spanEnd
+				if !w.nested {
+					start, end = int(p.ValuePos.Offset()), int(p.ValueEnd.Offset())
+				}
 				return append(out, word{text: p.Value, known: true, start: start, end: end, bare: !plainWord(p.Value)})
 			}
 		case *syntax.ParamExp:
