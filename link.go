@@ -22,7 +22,8 @@ const (
 // Hello is what the executor says of itself.
 type Hello struct {
 	Executor      string       `json:"executor"`
-	KeyID         string       `json:"key_id"`
+	KeyID         string       `json:"key_id"`       // of the key it signs with
+	GateKeyIDs    []string     `json:"gate_key_ids"` // of the keys whose writs it takes
 	CatalogDigest Digest       `json:"catalog_digest"`
 	Epoch         int64        `json:"epoch"`  // the highest it has seen
 	Locked        bool         `json:"locked"` // the vault is locked: everything is refused

@@ -93,6 +93,7 @@ func (p *program) examine(ctx context.Context, h *home) []api.HealthCheck {
 		health, wrong := g.Health(ctx)
 		for _, c := range health.Checks {
 			c.Name = "running " + c.Name
+			c.Fix = strings.Replace(c.Fix, "--dir EXECUTOR", "--dir "+h.path("executor"), 1) // the gate does not know where it is
 			checks = append(checks, c)
 		}
 		err = wrong

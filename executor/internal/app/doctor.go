@@ -2,6 +2,8 @@ package app
 
 import (
 	"context"
+	"crypto/ed25519"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"strings"
@@ -75,8 +77,11 @@ func examine(ctx context.Context, dir string) (findings []finding) {
 	if !add("config", err, "executor.yaml is valid, and nobody else can enter the directory") {
 		return findings
 	}
-	_, err = readKey(c)
-	add("key", err, "the key of the executor is there and private")
+	key, err := readKey(c)
+	if add("key", err, "") {
+		public, _ := key.Public().(ed25519.PublicKey)
+		findings[len(findings)-1].Text = "the key of the executor is private; its public half is " + base64.StdEncoding.EncodeToString(public)
+	}
 	add("gate", missing(len(c.GateKeys), "No gate is trusted, so every writ is refused. Run: writ-executor set-gate-key KEY --dir "+c.Dir), "a gate is trusted")
 	add("approvers", missing(len(c.Approvers), "Nobody may approve, so nothing is written. Run: writ-executor add-approver NAME --dir "+c.Dir), "somebody may approve")
 	actions, err := loadCatalog(c)

@@ -9,11 +9,13 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -122,7 +124,7 @@ func (p *process) begin(ctx context.Context) error {
 		return err
 	}
 	if p.vault.NeedsPassphrase() {
-		p.log.Warn("the vault is locked; run: writ-executor vault unlock")
+		p.log.Warn("the vault is locked; run: writ vault unlock")
 		return nil
 	}
 	return p.Unlock(ctx, "")
@@ -221,8 +223,8 @@ func (p *process) hello(ctx context.Context) (writ.Hello, error) {
 	epoch, err := p.journal.Epoch(ctx)
 	rules := p.door.Rules()
 	return writ.Hello{
-		Executor: rules.Executor, KeyID: writ.KeyID(p.key.Public().(ed25519.PublicKey)), CatalogDigest: rules.Catalog.Digest(),
-		Epoch: epoch, Locked: p.vault.Locked(), Systems: rules.Systems,
+		Executor: rules.Executor, KeyID: writ.KeyID(p.key.Public().(ed25519.PublicKey)),
+		GateKeyIDs: slices.Sorted(maps.Keys(rules.Keys)), CatalogDigest: rules.Catalog.Digest(), Epoch: epoch, Locked: p.vault.Locked(), Systems: rules.Systems,
 	}, err
 }
 

@@ -63,11 +63,18 @@ type dialError struct{ cause error }
 func (e *dialError) Error() string { return e.cause.Error() }
 func (e *dialError) Unwrap() error { return e.cause }
 
-// Hello asks the executor who it is.
+// Hello asks the executor who it is. One that signs with a key that is not
+// trusted is refused here, before it gets a writ.
 func (e *Executor) Hello(ctx context.Context) (writ.Hello, error) {
 	var h writ.Hello
-	err := e.call(ctx, callTimeout, http.MethodGet, writ.PathHello, nil, &h)
-	return h, err
+	if err := e.call(ctx, callTimeout, http.MethodGet, writ.PathHello, nil, &h); err != nil {
+		return h, err
+	}
+	if _, ok := e.keys[h.KeyID]; !ok {
+		return h, fault.New(fault.Refused, "The executor on %s signs with another key (%.40s) than gate.yaml names. "+
+			"Write the key that \"writ-executor doctor\" prints at executor.key in gate.yaml, then start the gate again.", e.socket, h.KeyID).Because("untrusted_key")
+	}
+	return h, nil
 }
 
 // Observe sends an observe writ and returns its observations, signatures checked.

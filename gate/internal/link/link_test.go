@@ -7,11 +7,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -77,20 +79,25 @@ func wantFault(t *testing.T, err error, code fault.Code, reason string) {
 
 func TestHello(t *testing.T) {
 	t.Parallel()
-	want := writ.Hello{Executor: "ex1", Epoch: 3, Locked: true, Systems: []writ.SystemInfo{{Name: "px", Kind: "proxmox", Environment: "lab"}}}
+	_, keys := newKey(t)
+	known := slices.Collect(maps.Keys(keys))[0]
+	want := writ.Hello{Executor: "ex1", KeyID: known, Epoch: 3, Locked: true, Systems: []writ.SystemInfo{{Name: "px", Kind: "proxmox", Environment: "lab"}}}
 	path := serve(t, func(w http.ResponseWriter, q *http.Request) {
 		if q.Method != http.MethodGet || q.URL.Path != writ.PathHello {
 			t.Errorf("asked for %s %s", q.Method, q.URL)
 		}
 		answer(w, http.StatusOK, want)
 	})
-	got, err := link.New(path, nil).Hello(t.Context())
+	got, err := link.New(path, keys).Hello(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the answer differs (-want +got):\n%s", diff)
 	}
+	_, others := newKey(t)
+	_, err = link.New(path, others).Hello(t.Context())
+	wantFault(t, err, fault.Refused, "untrusted_key")
 }
 
 func TestExecute_handsOverTheWritAsItIs(t *testing.T) {

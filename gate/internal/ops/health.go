@@ -2,7 +2,11 @@ package ops
 
 import (
 	"context"
+	"crypto/ed25519"
+	"encoding/base64"
+	"slices"
 
+	"writ"
 	"writ/api"
 	"writ/fault"
 	"writ/gate/internal/model"
@@ -25,20 +29,33 @@ func healthGet(ctx context.Context, g *Gate, _ model.Caller, _ *none) (api.Healt
 	check("store", err == nil, "the gate's memory can be read", fault.TextOf(err), "see the log of the gate")
 
 	err = g.Pipeline.Audit.CatchUp(ctx)
-	check("audit", err == nil, "every event is in the audit file", fault.TextOf(err), "see the log of the gate; nothing is carried out until the audit file can be written")
+	check("audit", err == nil, "every event is in the audit file", fault.TextOf(err), "make room on the disk of the audit file, then stop both and start again: writ up")
 
 	hello, err := g.Pipeline.Executor.Hello(ctx)
-	check("executor", err == nil, "the executor "+hello.Executor+" answers", fault.TextOf(err), "writ up")
+	check("executor", err == nil, "the executor "+hello.Executor+" answers", fault.TextOf(err), helloFix(err))
 	if err != nil {
 		return h, nil
 	}
+	public, _ := g.Pipeline.Key.Public().(ed25519.PublicKey)
+	check("trust", slices.Contains(hello.GateKeyIDs, writ.KeyID(public)), "the executor takes the writs of this gate",
+		"the executor takes the writs of other gates only", "writ-executor set-gate-key "+base64.StdEncoding.EncodeToString(public)+" --dir EXECUTOR")
 	check("vault", !hello.Locked, "the vault is unlocked", "the vault is locked, so the executor refuses everything", "writ vault unlock")
 	check("catalog", hello.CatalogDigest == g.Pipeline.Catalog.Digest(), "gate and executor know the same actions",
 		"gate and executor know different actions, so the executor refuses what was changed",
 		"give both the same catalog in gate.yaml and executor.yaml, then start both again: writ up")
 	check("epoch", hello.Epoch <= g.Pipeline.Epoch, "the epoch is current",
 		"the executor has seen a later epoch than the gate's, so it refuses everything", "raise epoch in gate.yaml, then start the gate again: writ up")
+	check("locks", counts.Orphaned == 0, "no lock is orphaned",
+		"a change left a lock behind, which keeps others away until somebody has looked at the target", "writ locks")
 	return h, nil
+}
+
+// helloFix says what makes an executor answer.
+func helloFix(err error) string {
+	if fault.ReasonOf(err) == "untrusted_key" {
+		return "correct executor.key in gate.yaml, then start the gate again: writ up"
+	}
+	return "writ up"
 }
 
 // counts counts what an operator may have to look at.

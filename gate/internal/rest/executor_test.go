@@ -3,6 +3,8 @@ package rest_test
 import (
 	"context"
 	"crypto/ed25519"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,7 +33,7 @@ func (e *executor) Hello(context.Context) (writ.Hello, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return writ.Hello{
-		Executor: "local", CatalogDigest: e.catalog.Digest(), Epoch: 1,
+		Executor: "local", GateKeyIDs: slices.Sorted(maps.Keys(e.gate)), CatalogDigest: e.catalog.Digest(), Epoch: 1,
 		Systems: []writ.SystemInfo{{Name: "mock", Kind: "mock", Environment: "lab"}},
 	}, e.away
 }

@@ -190,15 +190,23 @@ func TestHealth(t *testing.T) {
 	g := newGate(t)
 	g.propose()
 	h := call[api.Health](g, "agent", "GET", "/v1/health", "")
-	if !h.OK || h.Version != "test" || h.Counts.Waiting != 1 || len(h.Checks) != 6 {
+	if !h.OK || h.Version != "test" || h.Counts.Waiting != 1 || len(h.Checks) != 8 {
 		t.Errorf("%+v", h)
 	}
+	fails := func(name, fix string) {
+		t.Helper()
+		h := call[api.Health](g, "agent", "GET", "/v1/health", "")
+		i := slices.IndexFunc(h.Checks, func(c api.HealthCheck) bool { return c.Name == name })
+		if h.OK || i < 0 || h.Checks[i].OK || !strings.Contains(h.Checks[i].Fix, fix) {
+			t.Errorf("%s: %+v", name, h)
+		}
+	}
+	g.executor.gate = writ.Keyring{}
+	fails("trust", "writ-executor set-gate-key ")
 	g.executor.leave(fault.New(fault.Unavailable, "The executor does not answer."))
-	h = call[api.Health](g, "agent", "GET", "/v1/health", "")
-	i := slices.IndexFunc(h.Checks, func(c api.HealthCheck) bool { return c.Name == "executor" })
-	if h.OK || i < 0 || h.Checks[i].OK || h.Checks[i].Fix == "" {
-		t.Errorf("%+v", h)
-	}
+	fails("executor", "writ up")
+	g.executor.leave(fault.New(fault.Refused, "It signs with another key.").Because("untrusted_key"))
+	fails("executor", "gate.yaml")
 }
 
 func TestActions(t *testing.T) {
