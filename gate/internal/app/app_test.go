@@ -96,6 +96,19 @@ func TestInit(t *testing.T) {
 			t.Errorf("%v was done", args)
 		}
 	}
+	// What is missing comes back, and nothing else is touched.
+	before, err := os.ReadFile(h.path("gate.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(h.path("policy.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	h.must("init")
+	h.must("doctor")
+	if after, err := os.ReadFile(h.path("gate.yaml")); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("gate.yaml was changed: %v", err)
+	}
 	if r := run(t, "--dir", filepath.Join(t.TempDir(), "x"), "init"); r.status != fault.Invalid.Row().Exit || !strings.Contains(r.stderr, "executor.key") {
 		t.Errorf("without an executor: %d %s", r.status, r.stderr)
 	}
@@ -225,9 +238,9 @@ func TestRun_refuses(t *testing.T) {
 		"open config":       {func(h *home) error { return os.Chmod(h.path("gate.yaml"), 0o644) }, "chmod 600"},
 		"linked key":        {func(h *home) error { return link(h.path("gate.key")) }, "must be a file"},
 		"linked principals": {func(h *home) error { return link(h.path("principals.yaml")) }, "must be a file"},
-		"no key":            {func(h *home) error { return os.Remove(h.path("gate.key")) }, "writ init"},
+		"no key":            {func(h *home) error { return os.Remove(h.path("gate.key")) }, "writ-gate key --dir "},
 		"half a key":        {func(h *home) error { return os.WriteFile(h.path("gate.key"), []byte("aGFsZg=="), 0o600) }, "is not a key"},
-		"no policy":         {func(h *home) error { return os.Remove(h.path("policy.yaml")) }, "writ init"},
+		"no policy":         {func(h *home) error { return os.Remove(h.path("policy.yaml")) }, "writ-gate init --dir "},
 		"empty policy":      {func(h *home) error { return os.WriteFile(h.path("policy.yaml"), []byte("policy: x\n"), 0o600) }, "no rule"},
 		"broken principals": {func(h *home) error { return os.WriteFile(h.path("principals.yaml"), []byte("- {"), 0o600) }, "nobody is let in"},
 		"spoilt audit":      {func(h *home) error { return os.WriteFile(h.path("audit.jsonl"), []byte("{}\n"), 0o600) }, "audit"},

@@ -78,10 +78,13 @@ func (p *program) doctor() []api.HealthCheck {
 	if !check("config", "gate.yaml is valid", err) {
 		return checks
 	}
+	var rules *policy.Policy
 	if err = checkFile(c.Policy); err == nil {
-		_, err = policy.Load(c.Policy)
+		rules, err = policy.Load(c.Policy)
 	}
-	check("policy", "the policy is valid and keeps its examples", err)
+	if check("policy", "", err) {
+		checks[len(checks)-1].Text = "the policy " + rules.Name() + " is valid and keeps its examples"
+	}
 	_, err = loadCatalog(c.Catalog)
 	check("catalog", "the actions are valid and keep their examples", err)
 	text, err := verifyAudit(c.Audit)

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"writ/fault"
+	"writ/gate/internal/config"
 )
 
 // checkFile reports whether a file is ours alone, with the command that mends it.
@@ -15,7 +16,7 @@ func checkFile(path string) error {
 	info, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fault.Wrap(fault.NotFound, err, "There is no %s. Run: writ init", path)
+		return fault.Wrap(fault.NotFound, err, "There is no %s. Restore it from a copy, or make a new one. Run: %s", path, maker(path))
 	case err != nil:
 		return fault.Wrap(fault.Unavailable, err, "%s cannot be looked at. Run this as the owner of its directory.", path)
 	case !info.Mode().IsRegular():
@@ -24,12 +25,26 @@ func checkFile(path string) error {
 	return checkOwner(path, info, 0o600)
 }
 
+// maker is the command that makes a new file where one is missing.
+func maker(path string) string {
+	switch dir := filepath.Dir(path); filepath.Base(path) {
+	case config.KeyFile:
+		return "writ-gate key --dir " + dir
+	case config.PrincipalsFile:
+		return "writ principals add NAME"
+	case config.File:
+		return "writ-gate init --dir " + dir + " --executor NAME --executor-socket PATH --executor-key KEY"
+	default: // the policy is the only other file that the gate cannot be without
+		return "writ-gate init --dir " + dir
+	}
+}
+
 // checkDir reports whether a directory is ours alone.
 func checkDir(path string) error {
 	info, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fault.Wrap(fault.NotFound, err, "There is no directory %s. Run: writ init", path)
+		return fault.Wrap(fault.NotFound, err, "There is no directory %s. Restore it from a copy, or make a new home. Run: writ init DIR", path)
 	case err != nil:
 		return fault.Wrap(fault.Unavailable, err, "%s cannot be looked at. Run this as its owner.", path)
 	case !info.IsDir():

@@ -79,17 +79,18 @@ func (p *program) initCommand() *cobra.Command {
 	var c config.Config
 	cmd := &cobra.Command{
 		Use:   "init",
-		Short: "Make the gate's directory: gate.yaml and a starting policy",
+		Short: "Make the gate's directory: gate.yaml and a starting policy, or the one that is missing",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			dir, err := makeDir(p.dir)
 			if err != nil {
 				return err
 			}
-			if err := create(filepath.Join(dir, config.File), []byte(config.Example(c))); err != nil {
-				return err
+			there := create(filepath.Join(dir, config.File), []byte(config.Example(c)))
+			if there != nil && !errors.Is(there, fs.ErrExist) {
+				return there
 			}
-			if err := create(filepath.Join(dir, "policy.yaml"), policies.ApproveMost); err != nil {
+			if err := create(filepath.Join(dir, "policy.yaml"), policies.ApproveMost); err != nil && (there != nil || !errors.Is(err, fs.ErrExist)) {
 				return err
 			}
 			_, err = config.Load(dir)

@@ -72,7 +72,7 @@ func Load(dir string) (*Config, error) {
 	path := filepath.Join(dir, File)
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fault.Wrap(fault.Invalid, err, "%s cannot be read. Make one: writ init", path)
+		return nil, fault.Wrap(fault.Invalid, err, "%s cannot be read. See what is wrong with it: writ doctor", path)
 	}
 	c := &Config{Dir: dir, Policy: "policy.yaml", Audit: "audit.jsonl", FirstAnswer: 800 * time.Millisecond, Epoch: 1}
 	if err := yaml.Load(data, c, yaml.WithKnownFields()); err != nil {
