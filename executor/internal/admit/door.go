@@ -102,7 +102,7 @@ func Draining() error {
 // but, if everything else held, that the writ is spent.
 func (d *Door) Admit(ctx context.Context, sealed []byte) (Admitted, error) {
 	if d.vault.Locked() {
-		return Admitted{}, fault.New(fault.Unavailable, "The vault of the executor is locked. Run: writ-executor vault unlock").Because("vault_locked")
+		return Admitted{}, fault.New(fault.Unavailable, "The vault of the executor is locked. Run: writ vault unlock").Because("vault_locked")
 	}
 	rules := d.Rules()
 	w, err := rules.open(sealed, d.sys.Now())

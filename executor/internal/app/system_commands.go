@@ -217,15 +217,18 @@ func readAll(in io.Reader, needs []connector.Need, given map[string]string) erro
 	if err != nil {
 		return fault.Wrap(fault.Invalid, err, "Standard input could not be read.")
 	}
+	var names []string
+	for _, n := range needs {
+		names = append(names, n.Name)
+	}
 	for number, line := range strings.Split(string(text), "\n") {
 		if line = strings.TrimSuffix(line, "\r"); line == "" {
 			continue
 		}
 		key, value, ok := strings.Cut(line, "=")
-		known := slices.ContainsFunc(needs, func(n connector.Need) bool { return n.Name == key })
-		if !ok || !known {
+		if !ok || !slices.Contains(names, key) {
 			// The line may be a secret: it is not repeated.
-			return fault.New(fault.Invalid, "Line %d of standard input is not key=value with a key that this kind of system has.", number+1)
+			return fault.New(fault.Invalid, "Line %d of standard input is not key=value with a key that this kind of system has: %s.", number+1, strings.Join(names, ", "))
 		}
 		given[key] = value
 	}
@@ -273,7 +276,7 @@ func testSystem(cmd *cobra.Command, dir, name string) error {
 	}
 	configured, ok := c.System(name)
 	if !ok {
-		return fault.New(fault.NotFound, "There is no system %s. Run: writ-executor systems list", name)
+		return fault.New(fault.NotFound, "There is no system %s. See which there are: writ systems list", name)
 	}
 	v, err := openVault(cmd, c)
 	if err != nil {
@@ -306,7 +309,7 @@ func testSystem(cmd *cobra.Command, dir, name string) error {
 func removeSystem(cmd *cobra.Command, c *config.Config, name string) error {
 	system, ok := c.System(name)
 	if !ok {
-		return fault.New(fault.NotFound, "There is no system %s. Run: writ-executor systems list", name)
+		return fault.New(fault.NotFound, "There is no system %s. See which there are: writ systems list", name)
 	}
 	c.Systems = slices.DeleteFunc(c.Systems, func(s config.System) bool { return s.Name == name })
 	var unused []string

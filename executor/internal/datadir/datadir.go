@@ -53,7 +53,7 @@ func Lock(dir, name string) (release func() error, err error) {
 func Read(file string) ([]byte, error) {
 	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.Wrap(fault.NotFound, err, "There is no file %s.", file)
+		return nil, fault.Wrap(fault.NotFound, err, "There is no file %s. Restore it from a copy; without one, make a new home: writ init DIR", file)
 	}
 	if err != nil {
 		return nil, fault.Wrap(fault.Unavailable, err, "%s cannot be read. It must be a file of our own, not a link.", file)

@@ -229,13 +229,13 @@ func (s session) Secret(need string) (connector.Secret, error) {
 	}
 	value, ok := s.vault.secrets[name]
 	if !ok {
-		return connector.Secret{}, fault.New(fault.NotFound, "The vault has no secret %s. Run: writ-executor vault set %s", name, name)
+		return connector.Secret{}, fault.New(fault.NotFound, "The vault has no secret %s. Run: writ vault set %s", name, name)
 	}
 	return connector.NewSecret(value), nil
 }
 
 func locked() error {
-	return fault.New(fault.Unavailable, "The vault is locked. Run: writ-executor vault unlock").Because("vault_locked")
+	return fault.New(fault.Unavailable, "The vault is locked. Run: writ vault unlock").Because("vault_locked")
 }
 
 func load(file string, identity age.Identity) (map[string]string, error) {
