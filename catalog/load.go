@@ -71,12 +71,22 @@ func Load(fsys fs.FS) (*Catalog, error) {
 	return l.c, nil
 }
 
-// findFiles returns the YAML files of a directory tree, in order.
+// findFiles returns the YAML files of a directory tree, in order. What anybody
+// on the machine could change is no catalog: it says what may be done.
 func findFiles(fsys fs.FS) ([]string, error) {
 	var names []string
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+		if err != nil {
 			return err
+		}
+		if d.IsDir() || path.Ext(name) == ".yaml" {
+			info, err := fs.Stat(fsys, name)
+			if err == nil && info.Mode().Perm()&0o002 != 0 {
+				return Problems{{File: name, Text: "everybody can change it; take that away with chmod -R o-w"}}
+			}
+		}
+		if d.IsDir() {
+			return nil
 		}
 		switch path.Ext(name) {
 		case ".yaml":

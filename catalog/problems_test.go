@@ -2,6 +2,7 @@ package catalog_test
 
 import (
 	"errors"
+	"io/fs"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -319,5 +320,18 @@ func TestLoad_files(t *testing.T) {
 				t.Errorf("the problems are\n%s\nwhich do not hold\n%s", all, c.want)
 			}
 		})
+	}
+}
+
+func TestLoad_refusesWhatEverybodyCanChange(t *testing.T) {
+	t.Parallel()
+	for name, fsys := range map[string]fstest.MapFS{
+		"an action":     {"a.yaml": {Data: []byte(base), Mode: 0o666}},
+		"the settings":  {"a.yaml": {Data: []byte(base)}, "settings.yaml": {Data: []byte("{}\n"), Mode: 0o602}},
+		"the directory": {"x": {Mode: fs.ModeDir | 0o777}, "x/a.yaml": {Data: []byte(base), Mode: 0o600}},
+	} {
+		if _, err := catalog.Load(fsys); err == nil || !strings.Contains(err.Error(), "chmod -R o-w") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
