@@ -166,7 +166,7 @@ it goes, so compare the head with one that was written down elsewhere.`,
 			}
 			f, err := os.Open(path)
 			if err != nil {
-				return fault.Wrap(fault.NotFound, err, "The audit file %s cannot be read.", path)
+				return fault.Wrap(fault.NotFound, err, "The audit file %s cannot be read. Name the one that gate.yaml has at audit: writ audit verify FILE", path)
 			}
 			report, err := ledger.Verify(f)
 			if err = errors.Join(err, f.Close()); err != nil {

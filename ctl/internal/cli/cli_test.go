@@ -235,6 +235,22 @@ func TestShown_plain(t *testing.T) {
 	}
 }
 
+// TestShow_tellsAnEscapeFromItsName: a text that spells out an escape does not
+// look like the character, nor a mark within a text like its end.
+func TestShow_tellsAnEscapeFromItsName(t *testing.T) {
+	t.Parallel()
+	g := newGate(t)
+	c := change("done", "")
+	c.Plan[0].Preview = &api.Preview{Fields: []writ.Field{{Name: "x", FromAbsent: true, To: `\u{202e}" → "`}, {Name: "y", From: "\u202e", ToAbsent: true}}}
+	g.tell(api.ChangeGet, c)
+	r := g.run("show", changeID)
+	for _, want := range []string{`x: (absent) → "\\u{202e}\" → \""`, `y: "\u{202e}" → (absent)`} {
+		if !strings.Contains(r.stdout, want) {
+			t.Errorf("no %s in\n%s", want, r.stdout)
+		}
+	}
+}
+
 func TestAuditTail_findsTheNewest(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int64{0, 1, 2, 3, 7, 8, 1000, 1023, 1024, 1025} {

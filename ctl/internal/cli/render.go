@@ -133,9 +133,9 @@ func pairs(o writ.Object) []string {
 
 func side(text string, absent bool) string {
 	if absent {
-		return "(not there)"
+		return "(absent)"
 	}
-	return `"` + line(text) + `"`
+	return `"` + line(strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text)) + `"`
 }
 
 func wayBack(c *writ.Call) string {
