@@ -73,17 +73,17 @@ func TestRecover_afterEachEntry(t *testing.T) {
 				{"s1 not_executed executor_restarted", "s2 not_executed step_before_failed"}, // backup
 				{"s1 unknown executor_restarted", "s2 not_executed step_before_failed"},      // sent
 				// The target is by now as after the rollback, so these cannot be verified.
-				{"s1 unverified verify_failed", "s2 not_executed step_before_failed"},      // result
-				{"s1 unverified verify_failed", "s2 not_executed step_before_failed"},      // applied
-				{"s1 done", "s2 not_executed executor_restarted"},                          // receipt
-				{"s1 done", "s2 not_executed executor_restarted"},                          // backup
-				{"s1 done", "s2 unknown executor_restarted"},                               // sent
-				{"s1 done", "s2 failed rejected"},                                          // result
-				{"s1 done", "s2 failed rejected"},                                          // receipt
-				{"s1 done", "s2 failed rejected"},                                          // backup of the way back
-				{"s1 done", "s2 failed rejected", "s1 unknown executor_restarted"}, // sent
-				{"s1 done", "s2 failed rejected", "s1 unknown executor_restarted"}, // result
-				{"s1 done", "s2 failed rejected", "s1 unknown executor_restarted"}, // applied
+				{"s1 unverified verify_failed", "s2 not_executed step_before_failed"}, // result
+				{"s1 unverified verify_failed", "s2 not_executed step_before_failed"}, // applied
+				{"s1 done", "s2 not_executed executor_restarted"},                     // receipt
+				{"s1 done", "s2 not_executed executor_restarted"},                     // backup
+				{"s1 done", "s2 unknown executor_restarted"},                          // sent
+				{"s1 done", "s2 failed rejected"},                                     // result
+				{"s1 done", "s2 failed rejected"},                                     // receipt
+				{"s1 done", "s2 failed rejected"},                                     // backup of the way back
+				{"s1 done", "s2 failed rejected", "s1 unknown executor_restarted"},    // sent
+				{"s1 done", "s2 failed rejected", "s1 unknown executor_restarted"},    // result
+				{"s1 done", "s2 failed rejected", "s1 unknown executor_restarted"},    // applied
 				{"s1 done", "s2 failed rejected", "s1 rolled_back"},
 			},
 		},
