@@ -129,3 +129,16 @@ func hookParted(w *walker, c *call) {
 		w.note(bitConfig, a.start, a.end, c.node.path, "the instruction "+a.show()+" may change the table")
 	}
 }
+
+// hookInitScript judges the name of a service, which names a script below
+// /etc/init.d: with a slash in it, any other.
+func hookInitScript(w *walker, c *call) {
+	if len(c.operands) == 0 {
+		return
+	}
+	a := &c.operands[0]
+	if a.tame || a.known && !strings.Contains(a.text, "/") || len(a.alts) > 0 && !slices.ContainsFunc(a.alts, func(s string) bool { return strings.Contains(s, "/") }) {
+		return
+	}
+	w.note(bitExecOpaque, a.start, a.end, c.node.path, "the script of "+a.show()+" may be any program")
+}

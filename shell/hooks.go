@@ -17,6 +17,8 @@ func hook(name string) func(*walker, *call) {
 		return hookCounted
 	case "kill":
 		return hookKill
+	case "init-script":
+		return hookInitScript
 	case "parted":
 		return hookParted
 	case "priority":
@@ -45,16 +47,16 @@ func hook(name string) func(*walker, *call) {
 		return hookFields
 	case "read":
 		return hookRead
-	case "sealed":
-		return hookSealed
-	case "remotes":
-		return hookRemotes
-	case "feeds":
-		return hookFeeds
 	case "certificate":
 		return hookCertificate
+	case "feeds":
+		return hookFeeds
 	case "mongo":
 		return hookMongo
+	case "remotes":
+		return hookRemotes
+	case "sealed":
+		return hookSealed
 	case "sh":
 		return hookSh
 	case "tar":
