@@ -236,8 +236,14 @@ func hookTree(w *walker, c *call) {
 	}
 }
 
-// hookWide notes that everything on the machine is listed.
+// hookWide notes that everything on the machine is listed. A word that may be
+// an option may name a file to read.
 func hookWide(w *walker, c *call) {
+	for i := range c.operands {
+		if a := &c.operands[i]; !a.known && a.mayDash() && !a.tame {
+			w.blind(a)
+		}
+	}
 	every := c.node.name == "locate" || c.has("-a", "--all") != nil
 	if every && slices.ContainsFunc(c.operands, func(a word) bool { return a.text == "/" || a.text == "*" }) {
 		w.note(bitUnbounded, c.start, c.end, c.node.path, "lists every file there is")

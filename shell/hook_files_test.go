@@ -40,6 +40,8 @@ func TestHook_files(t *testing.T) {
 		"strings @x":                              string(cm),
 		"ar t x.a":                                string(ro),
 		"ls $(seq -f -%g 3)":                      string(cm),
+		"du $(echo --files0-from=/etc/shadow)":    string(cm),
+		"du -sh \"$d\"":                           string(ro),
 		"seq -f /x/%g 3":                          string(ro),
 		"ls $(date +/x)":                          string(cm),
 		"cat $(date '+%p-o')":                     string(cm),
