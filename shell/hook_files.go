@@ -21,6 +21,8 @@ func fileHook(name string) func(*walker, *call) {
 		return hookJq
 	case "link":
 		return hookLink
+	case "lists":
+		return hookLists
 	case "local":
 		return hookLocal
 	case "man":
@@ -80,6 +82,7 @@ func (w *walker) framed(c *call, a *word) {
 
 // hookJo refuses values that are taken from files: @file, %file and :file.
 func hookJo(w *walker, c *call) {
+	hookCrafts(w, c)
 	for i := range c.operands {
 		a := &c.operands[i]
 		if _, value, _ := strings.Cut(a.text, "="); !a.known && !a.tame || strings.ContainsAny(a.text[:min(1, len(a.text))]+value[:min(1, len(value))], "@%:") || strings.Contains(a.text, ":=") {
@@ -91,6 +94,11 @@ func hookJo(w *walker, c *call) {
 // hookJq judges --arg and its like, which take two words: the second stands
 // among the operands, so that the filter may be any of them.
 func hookJq(w *walker, c *call) {
+	for i := range c.operands {
+		if a := &c.operands[i]; !a.known || strings.ContainsAny(a.text, "\"@") || strings.Contains(a.text, "implode") {
+			hookCrafts(w, c)
+		}
+	}
 	two := c.has("--arg", "--argjson", "--rawfile", "--slurpfile", "--argfile")
 	if two == nil {
 		return
@@ -111,6 +119,7 @@ var yqReaches = regexp.MustCompile(`\b(load\w*|env|strenv|envsubst|system|eval)\
 
 // hookYq judges what yq's language has beyond jq's, and a first word that is a file.
 func hookYq(w *walker, c *call) {
+	hookJq(w, c)
 	for i := range c.operands {
 		a := &c.operands[i]
 		if m := yqReaches.FindString(a.text); m != "" && strings.Contains(a.text, "(") {
@@ -132,6 +141,9 @@ func hookLink(w *walker, c *call) {
 	if g := c.has("-t", "--target-directory"); g != nil {
 		a = &g.val
 	}
+	for i := range c.operands {
+		w.pathRead(&c.operands[i], c.node.path, false)
+	}
 	p := path.Clean(w.absolute(a.text))
 	for _, dir := range []string{"/etc", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/boot", "/var/spool", "/root", "/home", "~"} {
 		if p == dir || strings.HasPrefix(p, dir+"/") || !a.known {
@@ -139,6 +151,18 @@ func hookLink(w *walker, c *call) {
 			return
 		}
 	}
+}
+
+// hookLists is for commands that print the names below a directory, which may
+// then be read: where secrets lie there, the names are theirs too.
+func hookLists(w *walker, c *call) {
+	if w.producing == 0 {
+		return
+	}
+	for i := range c.operands {
+		w.mentioned = w.mentioned || c.operands[i].known && w.k.policy.holdsSecrets(path.Clean(w.absolute(c.operands[i].text)))
+	}
+	w.mentioned = w.mentioned || w.cwd != "" && w.k.policy.holdsSecrets(path.Clean(w.cwd))
 }
 
 // hookLocal notes that operands are, or may be, addresses.
@@ -195,6 +219,7 @@ func hookPacks(w *walker, c *call) {
 
 // hookRg judges a search without a path: it reads all below the present directory.
 func hookRg(w *walker, c *call) {
+	hookLists(w, c)
 	need := 2
 	if c.has("-e", "--regexp", "-f", "--file") != nil {
 		need = 1
@@ -228,6 +253,7 @@ func hookSleep(w *walker, c *call) {
 
 // hookTree judges tree --fromfile, which shows the lines of its operands.
 func hookTree(w *walker, c *call) {
+	hookLists(w, c)
 	if c.has("--fromfile", "--fromtabfile") == nil {
 		return
 	}
@@ -239,6 +265,8 @@ func hookTree(w *walker, c *call) {
 // hookWide notes that everything on the machine is listed. A word that may be
 // an option may name a file to read.
 func hookWide(w *walker, c *call) {
+	hookLists(w, c)
+	w.mentioned = w.mentioned || w.producing > 0 && c.node.name == "locate"
 	for i := range c.operands {
 		if a := &c.operands[i]; !a.known && a.mayDash() && !a.tame {
 			w.blind(a)
