@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"path"
 	"slices"
 	"strings"
 )
@@ -141,4 +142,22 @@ func hookInitScript(w *walker, c *call) {
 		return
 	}
 	w.note(bitExecOpaque, a.start, a.end, c.node.path, "the script of "+a.show()+" may be any program")
+}
+
+// hookLdd judges the programs that ldd looks at, and may run.
+func hookLdd(w *walker, c *call) {
+	for i := range c.operands {
+		a := &c.operands[i]
+		dir, _ := path.Split(a.text)
+		if !a.known || !slices.Contains([]string{"/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/usr/local/sbin/"}, dir) && !(strings.HasPrefix(dir, "/usr/lib/") && path.Clean(a.text) == a.text) {
+			w.note(bitExecOpaque, a.start, a.end, c.node.path, "ldd may run "+a.show()+", which is not in a system directory")
+		}
+	}
+}
+
+// hookNsenter is for nsenter and unshare: without a command they run a shell.
+func hookNsenter(w *walker, c *call) {
+	if len(c.operands) == 0 {
+		w.note(bitInteractive, c.start, c.end, c.node.path, c.node.name+" without a command runs a shell")
+	}
 }

@@ -19,6 +19,10 @@ func hook(name string) func(*walker, *call) {
 		return hookKill
 	case "init-script":
 		return hookInitScript
+	case "ldd":
+		return hookLdd
+	case "nsenter":
+		return hookNsenter
 	case "parted":
 		return hookParted
 	case "priority":
@@ -47,10 +51,16 @@ func hook(name string) func(*walker, *call) {
 		return hookFields
 	case "read":
 		return hookRead
+	case "assigns":
+		return hookAssigns
 	case "certificate":
 		return hookCertificate
+	case "etc":
+		return hookEtc
 	case "feeds":
 		return hookFeeds
+	case "loads":
+		return hookLoads
 	case "mongo":
 		return hookMongo
 	case "remotes":
