@@ -161,3 +161,44 @@ func hookMongo(w *walker, c *call) {
 		w.note(bitInteractive, c.start, c.end, c.node.path, c.node.name+" waits for requests")
 	}
 }
+
+// hookEtc is for servers that check a configuration: it may make them load
+// something, so that only one that lies in /etc is trusted.
+func hookEtc(w *walker, c *call) {
+	for i := range c.opts {
+		g := &c.opts[i]
+		if g.opt.name == "-f" && !(g.val.known && strings.HasPrefix(path.Clean(g.val.text), "/etc/")) {
+			w.note(bitExecOpaque, g.val.start, g.val.end, c.node.path, "the configuration "+g.val.show()+" may make "+c.node.name+" load or run something")
+		}
+	}
+}
+
+// hookAssigns is for commands that set what is given as NAME=VALUE.
+func hookAssigns(w *walker, c *call) {
+	for i := range c.operands {
+		if a := &c.operands[i]; !a.known || strings.ContainsAny(a.text, "=#") {
+			w.note(bitConfig, a.start, a.end, c.node.path, c.node.name+" sets "+a.show())
+		}
+	}
+}
+
+// hookLoads is for clients of clouds, which take the content of a file or an
+// address wherever a value may stand, and send it.
+func hookLoads(w *walker, c *call) {
+	judge := func(a *word) {
+		for _, prefix := range []string{"file://", "fileb://", "http://", "https://", "@"} {
+			if !a.known || strings.HasPrefix(a.text, prefix) || strings.Contains(a.text, "="+prefix) {
+				w.note(bitNetSend, a.start, a.end, c.node.path, "the value "+a.show()+" may be the content of a file")
+				return
+			}
+		}
+	}
+	for i := range c.opts {
+		if c.opts[i].has {
+			judge(&c.opts[i].val)
+		}
+	}
+	for i := range c.operands {
+		judge(&c.operands[i])
+	}
+}
