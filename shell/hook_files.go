@@ -192,12 +192,14 @@ func hookMan(w *walker, c *call) {
 // hookOverwrite notes that a file loses what it held: nothing is copied over
 // it, or it is moved to where nothing stays.
 func hookOverwrite(w *walker, c *call) {
+	moves := c.node.name == "mv"
 	for i := range c.operands {
-		if a := &c.operands[i]; a.text == "/dev/null" && c.has("-d", "--directory") == nil {
+		last := i == len(c.operands)-1
+		if a := &c.operands[i]; a.text == "/dev/null" && last == moves && c.has("-d", "--directory") == nil {
 			w.note(bitDataLoss, a.start, a.end, c.node.path, c.node.name+" with /dev/null empties or replaces a file")
 		}
 	}
-	if g := c.has("-t", "--target-directory"); g != nil && g.val.text == "/dev/null" {
+	if g := c.has("-t", "--target-directory"); g != nil && moves && g.val.text == "/dev/null" {
 		w.note(bitDataLoss, g.val.start, g.val.end, c.node.path, c.node.name+" to /dev/null loses the file")
 	}
 }
