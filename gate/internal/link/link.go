@@ -20,9 +20,11 @@ import (
 	"writ/gate/internal/model"
 )
 
-// The limits of a call. A preview may take as long as the slowest target.
+// The limits of a call. A preview may take as long as the slowest target: the
+// executor gives a step a minute and then says which system was slow, so it is
+// waited for a little longer.
 const (
-	observeTimeout = 60 * time.Second
+	observeTimeout = 90 * time.Second
 	callTimeout    = 10 * time.Second
 	maxAnswer      = 16 << 20 // bytes
 )
@@ -137,6 +139,9 @@ func (e *Executor) call(ctx context.Context, limit time.Duration, method, path s
 	resp, err := e.client.Do(req)
 	if err != nil {
 		lost := fault.Wrap(fault.Unavailable, err, "The executor does not answer on %s. Start it, or see \"writ doctor\".", e.socket)
+		if errors.Is(err, context.DeadlineExceeded) {
+			lost.Text = fmt.Sprintf("The executor did not answer within %s. It may be waiting for a slow system: see which with \"writ systems test NAME\".", limit)
+		}
 		if _, ok := errors.AsType[*dialError](err); ok {
 			lost.Reason = NotSent
 		}

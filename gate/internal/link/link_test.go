@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -389,6 +390,25 @@ func TestReceipts_nameOfARun(t *testing.T) {
 }
 
 // An answer that never ends is not read to its end.
+// An executor that is there but waits for a target is not said to be away.
+func TestObserve_slow(t *testing.T) {
+	t.Parallel()
+	asked := make(chan struct{})
+	path := serve(t, func(_ http.ResponseWriter, q *http.Request) {
+		_, _ = io.Copy(io.Discard, q.Body) // so that the server notices when the caller goes away
+		close(asked)
+		<-q.Context().Done()
+	})
+	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(50*time.Millisecond))
+	defer cancel()
+	_, err := link.New(path, nil).Observe(ctx, []byte("{}"))
+	<-asked
+	wantFault(t, err, fault.Unavailable, "")
+	if !strings.Contains(err.Error(), "writ systems test") {
+		t.Error(err)
+	}
+}
+
 func TestAnswer_withoutEnd(t *testing.T) {
 	t.Parallel()
 	path := serve(t, func(w http.ResponseWriter, _ *http.Request) {
