@@ -40,9 +40,10 @@ func hookKube(w *walker, c *call) {
 	}
 	shows := c.node.name == "describe"
 	if g := c.has("-o", "--output"); g != nil {
-		form, _, _ := strings.Cut(g.val.text, "=")
+		text := strings.TrimPrefix(g.val.text, "=")
+		form, _, _ := strings.Cut(text, "=")
 		switch {
-		case !g.val.known && form == g.val.text, !slices.Contains([]string{"wide", "name", "json", "yaml", "jsonpath", "jsonpath-as-json", "custom-columns", "go-template", "template"}, form):
+		case !g.val.known && form == text, !slices.Contains([]string{"wide", "name", "json", "yaml", "jsonpath", "jsonpath-as-json", "custom-columns", "go-template", "template"}, form):
 			w.unknown(c, &g.val, "the output "+g.val.show()+" of kubectl is not known")
 		case form != "wide" && form != "name":
 			shows = true
@@ -100,13 +101,24 @@ func hookPvesh(w *walker, c *call) {
 	}
 }
 
-// hookPackages judges rpm -p: its files may be addresses.
+// hookPackages judges packages and images that may be addresses, and names that
+// are asked for in a registry of the caller.
 func hookPackages(w *walker, c *call) {
+	elsewhere := c.has("-p", "--package") != nil || c.has("--registry") != nil
 	for i := range c.operands {
-		if a := &c.operands[i]; strings.Contains(a.text, "://") || !a.known && c.has("-p", "--package") != nil {
+		if a := &c.operands[i]; remote(a.text) || !a.known && elsewhere {
 			w.note(bitNetSend, a.start, a.end, c.node.path, "the package "+a.show()+" may lie on another host")
 		}
 	}
+	for i := range c.opts {
+		if g := &c.opts[i]; g.has && g.opt.value.kind == kindPathMeta && remote(g.val.text) {
+			w.note(bitNetSend, g.val.start, g.val.end, c.node.path, "the image "+g.val.show()+" may lie on another host")
+		}
+	}
+}
+
+func remote(name string) bool {
+	return strings.Contains(name, "://") || strings.HasPrefix(name, "json:") || strings.HasPrefix(name, "nbd:")
 }
 
 // hookCode is for interpreters: what words of their code tell of removing, and
@@ -136,8 +148,51 @@ func (w *walker) code(c *call, a *word) {
 // hookRegistry judges the name of an image that is asked for in a registry.
 func hookRegistry(w *walker, c *call) {
 	for i := range c.operands {
-		if a := &c.operands[i]; !a.known || strings.HasPrefix(a.text, "docker://") {
+		if a := &c.operands[i]; !a.known || strings.Contains(a.text, "://") {
 			w.host(c, a)
 		}
 	}
+}
+
+// hookPflag is for programs written in Go: in -o=x their value is x, not =x.
+// Where the value is judged by what it is, that form is not understood. The
+// template of an inspect may show an environment.
+func hookPflag(w *walker, c *call) {
+	for i := range c.opts {
+		g := &c.opts[i]
+		if g.has && c.node.name == "inspect" && (g.opt.name == "-f" || g.opt.name == "--format") && wholeFields(g.val.text) {
+			w.note(bitReadSecret, g.val.start, g.val.end, c.node.path, "the template "+g.val.show()+" shows a part that holds an environment")
+		}
+		k := g.opt.value.kind
+		if g.has && len(g.opt.name) == 2 && strings.HasPrefix(g.val.text, "=") && (k != kindText && k != kindNumber || g.opt.name == "-f") {
+			w.note(bitUnknown, g.val.start, g.val.end, c.node.path, "write the value of "+g.opt.name+" as a word of its own")
+		}
+	}
+}
+
+// wholeFields says whether a template uses everything, or a field that holds an
+// environment, as a whole.
+func wholeFields(template string) bool {
+	before := byte(' ')
+	for i := 0; i < len(template); i++ {
+		start := before
+		before = template[i]
+		if before != '.' && before != '$' || start == ')' || start == '_' || start == '.' || isNameByte(start) {
+			continue
+		}
+		end := i + 1
+		for end < len(template) && (template[end] == '.' || template[end] == '_' || isNameByte(template[end])) {
+			end++
+		}
+		switch strings.TrimPrefix(template[i:end], "$") {
+		case "", ".", ".Config", ".ContainerConfig", ".Spec", ".Spec.TaskTemplate", ".Spec.TaskTemplate.ContainerSpec", ".PreviousSpec":
+			return true
+		}
+		before, i = template[end-1], end-1
+	}
+	return false
+}
+
+func isNameByte(b byte) bool {
+	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9'
 }

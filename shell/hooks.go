@@ -87,6 +87,8 @@ func hook(name string) func(*walker, *call) {
 		return hookCode
 	case "registry":
 		return hookRegistry
+	case "pflag":
+		return hookPflag
 	}
 	return fileHook(name)
 }
