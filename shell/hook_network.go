@@ -202,3 +202,19 @@ func hookLoads(w *walker, c *call) {
 		judge(&c.operands[i])
 	}
 }
+
+// hookRequests judges the headers of curl: those that only choose what is shown.
+func hookRequests(w *walker, c *call) {
+	hookCurl(w, c)
+	for i := range c.opts {
+		g := &c.opts[i]
+		if g.opt.name != "-H" && g.opt.name != "--header" || !g.has {
+			continue
+		}
+		name, _, ok := strings.Cut(strings.ToLower(g.val.text), ":")
+		plain := slices.Contains([]string{"host", "accept", "accept-encoding", "accept-language", "user-agent", "cache-control", "pragma", "range", "connection", "if-none-match", "if-modified-since", "x-forwarded-proto", "x-forwarded-for"}, name)
+		if !g.val.known || !ok || !plain || strings.ContainsAny(g.val.text, "\r\n") {
+			w.note(bitNetSend, g.val.start, g.val.end, "curl/-H", "the header "+g.val.show()+" may carry something, or ask for a change")
+		}
+	}
+}

@@ -67,6 +67,8 @@ func hook(name string) func(*walker, *call) {
 		return hookRemotes
 	case "sealed":
 		return hookSealed
+	case "requests":
+		return hookRequests
 	case "sh":
 		return hookSh
 	case "tar":
