@@ -364,6 +364,7 @@ func (w *walker) cluster(c *call, args []word, i, at int) int {
 		return i
 	}
 	for j := at; j < len(a.text); j++ {
+		w.steps++
 		o := c.node.lookup("-" + a.text[j:j+1])
 		if o == nil && a.text[j] >= '0' && a.text[j] <= '9' {
 			o = c.node.lookup("-#")

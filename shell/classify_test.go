@@ -54,6 +54,11 @@ func TestClassify_shell(t *testing.T) {
 		{"ls \\\n  -l", ro}, {"rm \\\n  -rf x", ds}, {"echo \"$\\\n(touch /srv/f)\"", cm}, {"echo 'a\\\nb'", cm},
 		{"ls *", ro}, {"cat *", ro}, {"find *", cm}, {"sort *", cm}, {"sort ./*", ro}, {"sort -- *", ro}, {"cat /etc/sh?dow", cm}, {"cat /etc/*", cm},
 		{"cd /etc; head -n1 shadow", cm}, {"cat ../../etc/shadow", cm}, {"cat $HOME/.ssh/id_rsa", cm}, {"f=$(find / -name shadow); cat $f", cm},
+		{"cat {/etc/shadow,a}{,b}{,c}{,d}{,e}{,f}{,g}", cm}, {"cat {1..2}{/etc/shadow,a}", cm}, {"cat {a..z}/etc/shadow", cm}, {"cat /etc/{r..t}hadow", cm},
+		{"cat " + strings.Repeat("a ", 300) + "{/etc/shadow,b}", cm}, {"cat " + strings.Repeat("{", 20) + "/etc/shadow" + strings.Repeat(",b}", 20), cm},
+		{"cat {" + strings.Repeat("a,", 70) + "/etc/shadow}", cm}, {"wc -l x{1..99} y.{a..c}", ro}, {"sort {-1..3}", cm},
+		{"IFS=:; x=/etc/shadow:/srv/b; cat $x", cm}, {"IFS=:; for p in $PATH; do ls \"$p\"; done", ro},
+		{"a=/etc/sha; b=dow; cat $a$b", cm}, {"a=x; a=$a$a; a=$a$a; ls $a", ro},
 		{"no-such-command --version", cm}, {"no-such-command --delete x", ds}, {"(((", cm}, {"rm -rf (((", ds},
 		{strings.Repeat("(", 5000), cm}, {strings.Repeat("x", 20000), cm},
 	} {

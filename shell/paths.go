@@ -41,6 +41,13 @@ func (w *walker) pathRead(a *word, rule string, tree bool) {
 		return
 	}
 	p := a.text
+	w.steps++
+	if !a.known {
+		w.steps += 12 * len(p) // is compared with every pattern, sign by sign
+	}
+	if w.overrun() {
+		return
+	}
 	if a.known {
 		w.touch("path_read", p)
 	}

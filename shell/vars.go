@@ -276,8 +276,14 @@ func (w *walker) param(b *builder, p *syntax.ParamExp, quoted bool) {
 		}
 	}
 	v := w.lookup(name)
+	if len(b.text)+len(v.text) > maxText {
+		v = value{}
+	}
 	if w.vars.count[name] == 0 && secretName(name) && !p.Length {
 		w.note(bitReadSecret, start, end, "shell/environment", "the environment variable "+name+" is a secret by its name")
+	}
+	if w.vars.splitting && !quoted && !p.Length && (v.ok || len(v.alts) > 0) {
+		w.note(bitUnknown, start, end, "shell/splitting", "with IFS changed, this variable is cut into other words: put it in double quotes")
 	}
 	switch {
 	case p.Length:

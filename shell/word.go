@@ -15,8 +15,12 @@ const (
 	globOne  = '\x02' // an unquoted ? or […]
 )
 
-// maxFields bounds what one word may expand to by braces and variables.
-const maxFields = 64
+// What a word may expand to by braces and variables: so many words, and so long
+// a text. Without a bound, a=$a$a said thirty times fills any memory.
+const (
+	maxFields = 64
+	maxText   = maxPath
+)
 
 // word is one argument as the command will get it.
 type word struct {
@@ -150,7 +154,11 @@ func (w *walker) fields(out []word, wd *syntax.Word) []word {
 			}
 		}
 	}
-	if hasBrace(wd) {
+	if n := countBraces(wd); n > maxFields/4 {
+		w.single(wd)
+		start, end := w.span(wd)
+		return w.tooMany(out, start, end)
+	} else if n > 0 {
 		if parts := (&syntax.Word{Parts: slices.Clone(wd.Parts)}); syntax.SplitBraces(parts) {
 			start, end := w.span(wd)
 			return w.braces(out, parts, start, end)
@@ -174,20 +182,26 @@ func (w *walker) split(out []word, wd *syntax.Word, value string) []word {
 	return out
 }
 
+// tooMany stands for more words than are judged: one of them may be anything.
+func (w *walker) tooMany(out []word, start, end int) []word {
+	w.note(bitUnknown, start, end, "shell/braces", "the braces make more words than are judged")
+	return append(out, word{text: "\x00", many: true, start: start, end: end})
+}
+
 // braces expands {a,b} into separate words. What is too much becomes unknown.
 func (w *walker) braces(out []word, wd *syntax.Word, start, end int) []word {
 	lists := [][]syntax.WordPart{nil}
 	for _, part := range wd.Parts {
 		brace, ok := part.(*syntax.BraceExp)
 		n := 1
-		if ok {
+		if ok = ok && !brace.Sequence; ok {
 			n = len(brace.Elems)
 		}
-		if len(lists)*n > maxFields || ok && brace.Sequence {
+		if len(lists)*n > maxFields {
 			for _, p := range wd.Parts {
 				w.brace(p)
 			}
-			return append(out, word{text: "\x00", many: true, tame: ok && brace.Sequence && len(wd.Parts) == 1, start: start, end: end})
+			return w.tooMany(out, start, end)
 		}
 		var next [][]syntax.WordPart
 		for _, l := range lists {
@@ -201,10 +215,11 @@ func (w *walker) braces(out []word, wd *syntax.Word, start, end int) []word {
 		}
 		lists = next
 	}
+	from := len(out)
 	for _, parts := range lists {
 		sub := &syntax.Word{Parts: parts}
-		if len(out) > 4*maxFields || w.overrun() {
-			return append(out, word{text: "\x00", many: true, start: start, end: end})
+		if len(out)-from > 4*maxFields || w.overrun() {
+			return w.tooMany(out, start, end)
 		}
 		if hasNestedBrace(parts) {
 			out = w.braces(out, sub, start, end)
@@ -217,9 +232,19 @@ func (w *walker) braces(out []word, wd *syntax.Word, start, end int) []word {
 	return out
 }
 
+// sequence evaluates {1..9} as one unknown piece of text of each of its words.
+func (b *builder) sequence(p *syntax.BraceExp) {
+	tame := true
+	for _, e := range p.Elems {
+		tame = tame && !strings.HasPrefix(e.Lit(), "-")
+	}
+	b.unknown(tame, false)
+	b.many = true
+}
+
 // brace evaluates what stands inside a brace expression for its effects only.
 func (w *walker) brace(p syntax.WordPart) {
-	if b, ok := p.(*syntax.BraceExp); ok {
+	if b, ok := p.(*syntax.BraceExp); ok && !b.Sequence {
 		for _, e := range b.Elems {
 			for _, p := range e.Parts {
 				w.brace(p)
@@ -232,20 +257,21 @@ func (w *walker) brace(p syntax.WordPart) {
 
 func hasNestedBrace(parts []syntax.WordPart) bool {
 	for _, p := range parts {
-		if _, ok := p.(*syntax.BraceExp); ok {
+		if b, ok := p.(*syntax.BraceExp); ok && !b.Sequence {
 			return true
 		}
 	}
 	return false
 }
 
-func hasBrace(wd *syntax.Word) bool {
+// countBraces returns how many braces open in the unquoted text of a word.
+func countBraces(wd *syntax.Word) (n int) {
 	for _, p := range wd.Parts {
-		if l, ok := p.(*syntax.Lit); ok && strings.IndexByte(l.Value, '{') >= 0 {
-			return true
+		if l, ok := p.(*syntax.Lit); ok {
+			n += strings.Count(l.Value, "{")
 		}
 	}
-	return false
+	return n
 }
 
 // plainLit says whether unquoted text means itself.
@@ -312,6 +338,8 @@ func (w *walker) part(b *builder, part syntax.WordPart, quoted, first bool) {
 		w.stmts(p.Stmts)
 		w.producing--
 		b.text = append(b.text, "/dev/fd/63"...)
+	case *syntax.BraceExp:
+		b.sequence(p)
 	case *syntax.ExtGlob:
 		start, end := w.span(p)
 		w.note(bitUnknown, start, end, "shell/extglob", "an extended pattern means something else in each shell")
