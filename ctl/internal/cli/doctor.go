@@ -85,6 +85,9 @@ func (p *program) examine(ctx context.Context, h *home) []api.HealthCheck {
 		}
 		for _, c := range found {
 			c.Name = short + " " + c.Name
+			if strings.HasPrefix(c.Fix, executorProgram+" run ") { // it cannot know that the gate is started with it here
+				c.Text, c.Fix = "the executor is not running", "writ up"
+			}
 			checks = append(checks, c)
 		}
 	}

@@ -509,7 +509,7 @@ func TestDoctor(t *testing.T) {
 		return all, status
 	}
 	stop := running(t, dir)
-	if all, status := examine(); status != 0 || len(all) != 9 {
+	if all, status := examine(); status != 0 || len(all) != 10 {
 		t.Errorf("a healthy executor: %d %+v", status, all)
 	}
 	ok(t, dir, "", "vault", "lock")

@@ -103,6 +103,13 @@ func examine(ctx context.Context, dir string) (findings []finding) {
 		err = fault.New(fault.Unavailable, "The vault is locked. Run: writ-executor vault unlock --dir %s", c.Dir)
 	}
 	add("running", err, "the executor is running and takes writs")
+	if status.Executor != "" && actions != nil {
+		err = nil
+		if digest(actions) != status.Catalog {
+			err = fault.New(fault.Conflict, "The catalog or its settings.yaml was changed after the executor read it. Stop both processes and start them again. Run: writ up")
+		}
+		add("current", err, "the executor uses the catalog as it is on the disk")
+	}
 	return findings
 }
 

@@ -212,7 +212,7 @@ func (p *process) Reload(context.Context) error {
 func (p *process) Status() serve.Status {
 	p.changing.Lock()
 	defer p.changing.Unlock()
-	s := serve.Status{Executor: p.config.Executor, Locked: p.vault.Locked()}
+	s := serve.Status{Executor: p.config.Executor, Locked: p.vault.Locked(), Catalog: digest(p.door.Rules().Catalog)}
 	if err := p.door.Closed(); err != nil {
 		s.Closed = fault.TextOf(err)
 	}
@@ -284,6 +284,19 @@ func loadCatalog(c *config.Config) (*catalog.Catalog, error) {
 		return nil, fault.Wrap(fault.Invalid, err, "The catalog %s is not valid:\n%v", place, err)
 	}
 	return actions, nil
+}
+
+// digest covers the definitions of a catalog and its settings.
+func digest(c *catalog.Catalog) writ.Digest {
+	all := writ.Object{"": string(c.Digest())}
+	for _, name := range c.Names() {
+		all[name] = c.Settings(name)
+	}
+	d, err := writ.DigestOf(all)
+	if err != nil {
+		return "" // a setting that no text can hold: the same on both sides
+	}
+	return d
 }
 
 func readKey(c *config.Config) (ed25519.PrivateKey, error) {

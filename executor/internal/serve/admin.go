@@ -6,14 +6,16 @@ import (
 	"log/slog"
 	"net/http"
 
+	"writ"
 	"writ/fault"
 )
 
 // Status is what the operator is told.
 type Status struct {
-	Executor string `json:"executor"`
-	Locked   bool   `json:"locked"`
-	Closed   string `json:"closed"` // why nothing is admitted; "" while writs are taken
+	Executor string      `json:"executor"`
+	Locked   bool        `json:"locked"`
+	Closed   string      `json:"closed"`  // why nothing is admitted; "" while writs are taken
+	Catalog  writ.Digest `json:"catalog"` // of the definitions and the settings that are in use
 }
 
 // Operator is what the operator can do to a running executor.
