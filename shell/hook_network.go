@@ -15,7 +15,7 @@ import (
 func hookSealed(w *walker, c *call) {
 	for i := range c.operands {
 		a := &c.operands[i]
-		if !a.known || strings.ContainsAny(a.text, ";\n{}|\\`!") {
+		if !a.known || a.text == "-" || strings.ContainsAny(a.text, ";\n{}|\\`!") {
 			w.note(bitExecOpaque, a.start, a.end, c.node.path, "more than one request may stand in "+a.show())
 			if !c.node.anything {
 				w.drasticText(a)
@@ -157,6 +157,13 @@ func hookMongo(w *walker, c *call) {
 			w.drasticText(&apart)
 		}
 	}
+	for i := range c.operands {
+		a := &c.operands[i]
+		address := strings.HasPrefix(a.text, "mongodb://") || strings.HasPrefix(a.text, "mongodb+srv://")
+		if !a.known || !address && strings.ContainsAny(a.text, "./") {
+			w.note(bitExecOpaque, a.start, a.end, c.node.path, "the word "+a.show()+" may be a script that is run")
+		}
+	}
 	if !asked {
 		w.note(bitInteractive, c.start, c.end, c.node.path, c.node.name+" waits for requests")
 	}
@@ -216,5 +223,22 @@ func hookRequests(w *walker, c *call) {
 		if !g.val.known || !ok || !plain || strings.ContainsAny(g.val.text, "\r\n") {
 			w.note(bitNetSend, g.val.start, g.val.end, "curl/-H", "the header "+g.val.show()+" may carry something, or ask for a change")
 		}
+	}
+}
+
+// hookTables judges the tables of a mail server: of some kinds a file is read
+// as it is, others ask another host.
+func hookTables(w *walker, c *call) {
+	for i := range c.operands {
+		a := c.operands[i]
+		kind, file, ok := strings.Cut(a.text, ":")
+		if !ok {
+			kind, file = "hash", a.text
+		}
+		if !a.known || !slices.Contains([]string{"hash", "btree", "lmdb", "cdb", "dbm", "texthash"}, kind) {
+			w.note(bitUnknown, a.start, a.end, c.node.path, "the kind of the table "+a.show()+" is not judged")
+		}
+		a.text = file
+		w.pathRead(&a, c.node.path, false)
 	}
 }

@@ -64,7 +64,14 @@ func TestHooks_network(t *testing.T) {
 		"mongosh --eval 'db.orders.countDocuments()'":         ro,
 		"mongosh --eval 'rs.status(); rs.stepDown()'":         cm,
 		"mongosh --eval 'db.stats()' --eval 'db.x.drop()'":    ds,
-		"mongosh shop": cm,
+		"mongosh shop":                               cm,
+		"mongosh shop --eval 'rs.status()'":          ro,
+		"mongosh --eval 'rs.status()' /opt/x.js":     cm,
+		"mongosh --eval 'rs.status()' mongodb://db1": ro,
+		// tables of a mail server
+		"postmap -q blue hash:/etc/aliases":    ro,
+		"postmap -q root texthash:/etc/shadow": cm,
+		"postmap -q x pcre:/opt/x":             cm,
 	} {
 		if v := k.Classify(command); v.Class != want {
 			t.Errorf("%q is %s, want %s: %q", command, v.Class, want, v.Reasons)

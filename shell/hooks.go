@@ -69,6 +69,8 @@ func hook(name string) func(*walker, *call) {
 		return hookSealed
 	case "requests":
 		return hookRequests
+	case "tables":
+		return hookTables
 	case "sh":
 		return hookSh
 	case "tar":
