@@ -161,3 +161,13 @@ func hookNsenter(w *walker, c *call) {
 		w.note(bitInteractive, c.start, c.end, c.node.path, c.node.name+" without a command runs a shell")
 	}
 }
+
+// hookDevices is for options that may be followed by a number, which sets what
+// they show otherwise: only absolute paths are devices.
+func hookDevices(w *walker, c *call) {
+	for i := range c.operands {
+		if a := &c.operands[i]; !strings.HasPrefix(a.text, "/") {
+			w.note(bitConfig, a.start, a.end, c.node.path, "the word "+a.show()+" is no device, and may set something")
+		}
+	}
+}

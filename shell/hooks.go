@@ -17,6 +17,8 @@ func hook(name string) func(*walker, *call) {
 		return hookCounted
 	case "kill":
 		return hookKill
+	case "devices":
+		return hookDevices
 	case "init-script":
 		return hookInitScript
 	case "ldd":
@@ -65,16 +67,16 @@ func hook(name string) func(*walker, *call) {
 		return hookMongo
 	case "remotes":
 		return hookRemotes
-	case "sealed":
-		return hookSealed
 	case "requests":
 		return hookRequests
-	case "tables":
-		return hookTables
+	case "sealed":
+		return hookSealed
 	case "sh":
 		return hookSh
 	case "tar":
 		return hookTar
+	case "tables":
+		return hookTables
 	case "test":
 		return hookTest
 	case "inside":
