@@ -125,15 +125,20 @@ func static(word *syntax.Word) bool {
 // nothing; of any other file an error may show a part.
 func hookCertificate(w *walker, c *call) {
 	g := c.has("-in")
-	if g == nil {
+	if g == nil || !g.val.known && len(g.val.alts) == 0 {
 		return
 	}
-	switch path.Ext(g.val.text) {
-	case ".pem", ".crt", ".cer", ".cert", ".csr", ".req", ".der", ".crl":
-		w.touch("path_read", g.val.text)
-	default:
-		w.pathRead(&g.val, c.node.path, false)
+	names := g.val.alts
+	if len(names) == 0 {
+		names = []string{g.val.text}
 	}
+	for _, name := range names {
+		if !slices.Contains([]string{".pem", ".crt", ".cer", ".cert", ".csr", ".req", ".der", ".crl"}, path.Ext(name)) {
+			w.pathRead(&g.val, c.node.path, false)
+			return
+		}
+	}
+	w.touch("path_read", g.val.text)
 }
 
 // mongoReads are requests to MongoDB that only read, and what may follow them
