@@ -111,8 +111,8 @@ func hookPackages(w *walker, c *call) {
 		}
 	}
 	for i := range c.opts {
-		if g := &c.opts[i]; g.has && g.opt.value.kind == kindPathMeta && remote(g.val.text) {
-			w.note(bitNetSend, g.val.start, g.val.end, c.node.path, "the image "+g.val.show()+" may lie on another host")
+		if g := &c.opts[i]; g.has && (g.opt.value.kind == kindPathMeta && remote(g.val.text) || !g.val.known && c.has("--registry") != nil) {
+			w.note(bitNetSend, g.val.start, g.val.end, c.node.path, "the value "+g.val.show()+" may name or reach another host")
 		}
 	}
 }
@@ -170,9 +170,12 @@ func hookPflag(w *walker, c *call) {
 	}
 }
 
-// wholeFields says whether a template uses everything, or a field that holds an
-// environment, as a whole.
+// wholeFields says whether a template uses everything, as one without braces
+// may, or a field that holds an environment, as a whole.
 func wholeFields(template string) bool {
+	if !strings.Contains(template, "{{") {
+		return true
+	}
 	before := byte(' ')
 	for i := 0; i < len(template); i++ {
 		start := before

@@ -41,8 +41,11 @@ func TestHook_platform(t *testing.T) {
 		"docker inspect -f '{{$x := .}}{{$x}}' db1":                  "config_mutation",
 		"docker inspect -f '{{index .ContainerConfig \"Env\"}}' db1": "config_mutation",
 		"docker inspect -f '{{range $p, $c := .NetworkSettings.Ports}}{{$p}} {{(index $c 0).HostPort}}{{end}}' db1": "read_only",
-		"qemu-img info json:{}":                       "config_mutation",
-		"npm view \"$x\" --registry http://192.0.2.1": "config_mutation",
+		"docker inspect --format '' db1":                     "config_mutation",
+		"docker search \"x/$(hostname)\"":                    "config_mutation",
+		"npm diff --registry http://192.0.2.1 --diff=\"$x\"": "config_mutation",
+		"qemu-img info json:{}":                              "config_mutation",
+		"npm view \"$x\" --registry http://192.0.2.1":        "config_mutation",
 	} {
 		if v := k.Classify(cmd); string(v.Class) != want {
 			t.Errorf("%q is %s, want %s: %q", cmd, v.Class, want, v.Reasons)
