@@ -2,6 +2,7 @@ package shell
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -121,6 +122,20 @@ func (w *walker) argv(args []word) {
 	for _, more := range e.more {
 		w.ask(more, args)
 	}
+	if len(e.more) > 0 {
+		w.once()
+	}
+}
+
+// once forgets what was found again when a command was asked about again.
+func (w *walker) once() {
+	list := w.seen[:0]
+	for _, f := range w.seen {
+		if !slices.Contains(list, f) {
+			list = append(list, f)
+		}
+	}
+	w.seen = list
 }
 
 // drastic notes data loss when words of something we cannot judge say so.

@@ -120,6 +120,6 @@
 // in hooks.go, which may only add effects).
 //
 // An operator's own files have the same form. What they say of a command that
-// is known already is asked besides and can only tighten; "override: true"
-// takes the place of what was known.
+// is known already is asked besides and can only tighten; what they leave out
+// of it is as it was. "override: true" takes the place of what was known.
 package shell

@@ -95,7 +95,8 @@ type nodeDoc struct {
 
 // Load reads knowledge. shipped holds policy.yaml and the commands; each extra
 // may add commands, and what it says of a command that is known already is
-// asked besides, so that it can only tighten; only a document with
+// asked besides, so that it can only tighten (what it leaves out is as it was);
+// only a document with
 // "override: true" takes the place of what was known. Every problem is in the
 // error, each with its file.
 func Load(shipped fs.FS, extra ...fs.FS) (*Knowledge, error) {
@@ -167,7 +168,11 @@ func (k *Knowledge) read(fsys fs.FS, extra bool) (docs []*node, problems []error
 			if len(sources) == len(in) {
 				source = sources[i]
 			}
-			n, err := compile(file, string(source), &in[i])
+			var over *node
+			if old := k.entries[in[i].Command]; extra && old != nil && !in[i].Override {
+				over = old.node()
+			}
+			n, err := compile(file, string(source), &in[i], over)
 			if err == nil {
 				err = k.add(n, extra, in[i].Override)
 			}
@@ -242,7 +247,7 @@ func (k *Knowledge) indexDoc(file string, data []byte) {
 		if err != nil || len(docs) != 1 {
 			return nil
 		}
-		n, err := compile(file, string(data), &docs[0])
+		n, err := compile(file, string(data), &docs[0], nil)
 		if err != nil {
 			return nil
 		}

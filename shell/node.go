@@ -1,8 +1,10 @@
 package shell
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -55,17 +57,19 @@ type node struct {
 	hook        func(*walker, *call)
 
 	parent *node
+	over   *node   // what was known before, where this tightens it
 	verbs  []*node // in the order of the file
 	verb   map[string]*node
 }
 
 // compile turns a document into nodes and reports every problem in it. source
-// is its text, in file.
-func compile(file, source string, d *commandDoc) (*node, error) {
+// is its text, in file. over, if any, is what the document tightens: what it
+// leaves out is as it was.
+func compile(file, source string, d *commandDoc, over *node) (*node, error) {
 	if d.Command == "" || d.About == "" {
 		return nil, fmt.Errorf("a document says at least command and about")
 	}
-	root := &node{manual: d.Manual, aliases: d.Aliases, name: d.Command, path: d.Command, grammar: gnu, globals: true, file: file, source: strings.Trim(source, "\n") + "\n"}
+	root := &node{over: over, manual: d.Manual, aliases: d.Aliases, name: d.Command, path: d.Command, grammar: gnu, globals: true, file: file, source: strings.Trim(source, "\n") + "\n"}
 	c := compiler{sets: d.Sets, root: root}
 	c.examples(&d.Examples)
 	c.node(root, &d.nodeDoc)
@@ -112,7 +116,10 @@ func (c *compiler) fail(n *node, err error) {
 }
 
 func (c *compiler) node(n *node, d *nodeDoc) {
-	n.about, n.hint = d.About, d.Hint
+	if n.over != nil {
+		n.inherit()
+	}
+	n.about, n.hint = cmp.Or(d.About, n.about), cmp.Or(d.Hint, n.hint)
 	if n.about == "" && n.parent != nil {
 		n.about = n.parent.about
 	}
@@ -132,11 +139,17 @@ func (c *compiler) node(n *node, d *nodeDoc) {
 	if d.Verbs != "" {
 		n.prefix = d.Verbs == "prefix"
 	}
-	n.output = output(max(0, slices.Index([]string{"", "tame", "filter"}, d.Output)))
-	n.bare, n.anything, n.optionsSafe, n.appends, n.foreign = d.Bare, d.Anything, d.OptionsSafe, d.Append, d.Foreign
-	n.abbreviate = d.Abbreviations || n.abbreviate
-	n.opts = map[string]*option{}
-	c.fail(n, parseOptions(d.Options, c.sets, n.opts))
+	if d.Output != "" {
+		n.output = output(max(0, slices.Index([]string{"", "tame", "filter"}, d.Output)))
+	}
+	n.bare, n.anything, n.optionsSafe = n.bare || d.Bare, n.anything || d.Anything, n.optionsSafe || d.OptionsSafe
+	n.appends, n.foreign, n.abbreviate = n.appends || d.Append, n.foreign || d.Foreign, n.abbreviate || d.Abbreviations
+	own := map[string]*option{}
+	c.fail(n, parseOptions(d.Options, c.sets, own))
+	if n.opts = own; n.over != nil {
+		n.opts = maps.Clone(n.over.opts)
+		maps.Copy(n.opts, own)
+	}
 	if d.Operands != nil {
 		var err error
 		n.hasOperands = true
@@ -158,6 +171,38 @@ func (c *compiler) node(n *node, d *nodeDoc) {
 		c.likes = append(c.likes, likeness{n, d.Like})
 	}
 	c.children(n, d)
+	if n.over != nil {
+		n.inheritVerbs()
+	}
+}
+
+// inherit begins a node with what it tightens. Both are asked, so that nothing
+// said here can loosen what was known.
+func (n *node) inherit() {
+	o := n.over
+	n.about, n.hint, n.grammar, n.globals, n.prefix, n.output = o.about, o.hint, o.grammar, o.globals, o.prefix, o.output
+	n.bare, n.anything, n.optionsSafe, n.appends, n.foreign, n.abbreviate = o.bare, o.anything, o.optionsSafe, o.appends, o.foreign, o.abbreviate
+	n.operands, n.hasOperands, n.base, n.hook = o.operands, o.hasOperands, o.base, o.hook
+}
+
+func (n *node) inheritVerbs() {
+	if n.verb == nil {
+		n.verb = map[string]*node{}
+	}
+	for _, v := range n.over.verbs {
+		before := len(n.verb)
+		for _, name := range v.names {
+			if n.verb[name] == nil {
+				n.verb[name] = v
+			}
+		}
+		if len(n.verb) > before {
+			n.verbs = append(n.verbs, v)
+		}
+	}
+	if len(n.verb) == 0 {
+		n.verb = nil // an empty one means that a verb is expected
+	}
 }
 
 func oneOf(key, got string, allowed ...string) error {
@@ -235,6 +280,9 @@ func nodeKeys() []string {
 func (c *compiler) child(n *node, names string) *node {
 	list := strings.Split(names, "|")
 	child := &node{name: list[0], names: list, path: n.path + "/" + list[0], parent: n, grammar: n.grammar, globals: n.globals, prefix: n.prefix, optionsSafe: false, abbreviate: n.abbreviate}
+	if n.over != nil {
+		child.over = n.over.verb[list[0]]
+	}
 	if n.verb == nil {
 		n.verb = map[string]*node{}
 	}
