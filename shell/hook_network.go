@@ -247,3 +247,16 @@ func hookTables(w *walker, c *call) {
 		w.pathRead(&a, c.node.path, false)
 	}
 }
+
+// hookColumns judges how a client of a cloud shows machines: as a whole, or
+// with their metadata, they hold what they are started with.
+func hookColumns(w *walker, c *call) {
+	g := c.has("--format")
+	if g == nil || !strings.HasPrefix(c.node.path, "gcloud/compute") {
+		return
+	}
+	form, _, _ := strings.Cut(g.val.text, "(")
+	if !g.val.known || !slices.Contains([]string{"value", "csv", "table", "get"}, form) || strings.Contains(g.val.text, "metadata") {
+		w.note(bitReadSecret, g.val.start, g.val.end, c.node.path, "the form "+g.val.show()+" shows what the machines are started with")
+	}
+}

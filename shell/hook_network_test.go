@@ -62,6 +62,10 @@ func TestHooks_network(t *testing.T) {
 		"curl -H 'Host: example.org' -H @/opt/x http://127.0.0.1/": cm,
 		"curl -H \"Host: $x\" http://127.0.0.1/":                   cm,
 		"curl -H X-Do: http://127.0.0.1/":                          cm,
+		// what machines are started with
+		"gcloud compute instances list --format 'table(name,status)'":    ro,
+		"gcloud compute instances list --format yaml":                    cm,
+		"gcloud compute instances list --format 'value(metadata.items)'": cm,
 		// JavaScript
 		"mongosh --quiet --eval 'db.adminCommand({ping: 1})'": ro,
 		"mongosh --eval 'db.orders.countDocuments()'":         ro,

@@ -71,6 +71,8 @@ func hook(name string) func(*walker, *call) {
 		return hookRequests
 	case "sealed":
 		return hookSealed
+	case "columns":
+		return hookColumns
 	case "sh":
 		return hookSh
 	case "tar":
