@@ -48,6 +48,17 @@ func hookFeeds(w *walker, c *call) {
 	}
 }
 
+// pipedIn says whether a plain text pipes into a command what was not typed.
+func (w *walker) pipedIn(c *call) bool {
+	for i, s := range w.stages {
+		last := i+1 == len(w.stages) || w.args[w.stages[i+1].from].start > c.start
+		if last {
+			return s.piped && !typer(w.args[w.stages[i-1].from].text)
+		}
+	}
+	return true
+}
+
 // fedBy says whether the tree gives a command an input that was not typed.
 func (w *walker) fedBy(c *call) (fed bool) {
 	syntax.Walk(w.file, func(n syntax.Node) bool {
