@@ -171,3 +171,21 @@ func hookDevices(w *walker, c *call) {
 		}
 	}
 }
+
+// psFields judges the columns that ps is asked for: one shows the environment.
+func (w *walker) psFields(c *call, a *word) {
+	if !a.known || strings.Contains(strings.ToLower(a.text), "env") {
+		w.note(bitReadSecret, a.start, a.end, c.node.path, "the columns "+a.show()+" show the environment, or cannot be seen")
+	}
+}
+
+// hookBus judges which properties are asked of whom: the service manager tells
+// the environments of services.
+func hookBus(w *walker, c *call) {
+	for i := range c.operands {
+		a := &c.operands[i]
+		if !a.known || strings.Contains(a.text, "nvironment") || c.node.name == "introspect" && strings.Contains(a.text, "systemd1") {
+			w.note(bitReadSecret, a.start, a.end, c.node.path, "with "+a.show()+" an environment may be shown")
+		}
+	}
+}

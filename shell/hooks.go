@@ -9,10 +9,13 @@ import (
 
 // hook returns the Go code that a node names, or nil. A hook sees what was
 // read, and adds what the tables cannot say; it never takes an effect away.
+// Long on purpose: it is the list of all hooks.
 func hook(name string) func(*walker, *call) {
 	switch name {
 	case "cd":
 		return hookCd
+	case "bus":
+		return hookBus
 	case "counted":
 		return hookCounted
 	case "kill":
@@ -57,6 +60,8 @@ func hook(name string) func(*walker, *call) {
 		return hookAssigns
 	case "certificate":
 		return hookCertificate
+	case "columns":
+		return hookColumns
 	case "etc":
 		return hookEtc
 	case "feeds":
@@ -71,8 +76,6 @@ func hook(name string) func(*walker, *call) {
 		return hookRequests
 	case "sealed":
 		return hookSealed
-	case "columns":
-		return hookColumns
 	case "sh":
 		return hookSh
 	case "tar":
@@ -200,6 +203,14 @@ func hookPs(w *walker, c *call) {
 			w.unknown(c, a, "the letters "+a.show()+" of ps show the environment, or are not known")
 		case strings.ContainsAny(a.text, "oOkpqtU"):
 			i++ // the next word is a format or a list
+			if i < len(c.operands) && strings.ContainsAny(a.text, "oO") {
+				w.psFields(c, &c.operands[i])
+			}
+		}
+	}
+	for i := range c.opts {
+		if g := &c.opts[i]; g.has && slices.Contains([]string{"-o", "-O", "--format"}, g.opt.name) {
+			w.psFields(c, &g.val)
 		}
 	}
 }
