@@ -229,6 +229,7 @@ func hookLoads(w *walker, c *call) {
 // hookRequests judges the headers of curl: those that only choose what is shown.
 func hookRequests(w *walker, c *call) {
 	hookCurl(w, c)
+	hookCrafts(w, c) // what the other side answers may become the name of a file
 	for i := range c.opts {
 		g := &c.opts[i]
 		if g.opt.name != "-H" && g.opt.name != "--header" || !g.has {

@@ -38,6 +38,8 @@ func hook(name string) func(*walker, *call) {
 		return hookSysctl
 	case "crafts":
 		return hookCrafts
+	case "below":
+		return hookBelow
 	case "find":
 		return hookFind
 	case "git":
@@ -132,6 +134,18 @@ func hookCd(w *walker, c *call) {
 // become the name of a file.
 func hookCrafts(w *walker, c *call) {
 	w.crafted = w.crafted || w.producing > 0
+}
+
+// hookBelow judges a recursive search without a path: it reads all below the
+// present directory.
+func hookBelow(w *walker, c *call) {
+	need := 2
+	if c.has("-e", "--regexp", "-f", "--file") != nil {
+		need = 1
+	}
+	if len(c.operands) < need && c.has("-r", "--recursive", "-R", "--dereference-recursive", "-d", "--directories") != nil {
+		w.pathRead(&word{text: ".", known: true, start: c.start, end: c.end}, c.node.path, true)
+	}
 }
 
 // hookGit judges -c NAME=VALUE: only settings that neither run nor write.
@@ -288,6 +302,9 @@ func hookTar(w *walker, c *call) {
 	reads := c.has("-t", "--list", "-d", "--diff", "--compare") != nil
 	extract := c.has("-x", "--extract", "--get") != nil
 	create := c.has("-c", "--create") != nil
+	if names := c.has("-T", "--files-from"); names != nil && !reads {
+		w.note(bitReadSecret, names.val.start, names.val.end, "tar/-T", "which files are read stands in a list that is not seen here")
+	}
 	stdout := c.has("-O", "--to-stdout") != nil
 	switch {
 	case create:

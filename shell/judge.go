@@ -282,11 +282,28 @@ func (w *walker) rest(c *call, s *spec, words []word) {
 	w.argv(list)
 }
 
+// framed says whether an option of a command may put words of its own around
+// what it prints, such as a separator or a format: a name that was typed there
+// is not tame because the numbers between are.
+func framed(c *call) bool {
+	for i := range c.opts {
+		v := &c.opts[i].val
+		if c.opts[i].has && (!v.known && !v.tame || strings.Contains(v.text, "/") || strings.HasPrefix(v.text, "-") || strings.Contains(v.text, " -")) {
+			return true
+		}
+	}
+	return false
+}
+
 // output takes note of what the command prints.
 func (w *walker) output(c *call) {
 	switch c.node.output {
 	case outTame:
 		w.out = outTame
+		if framed(c) {
+			w.out = outAny
+			w.crafted = w.crafted || w.producing > 0
+		}
 	case outFilter:
 		w.out = outAny
 		files := false

@@ -176,7 +176,7 @@ func (p *policy) mayExport(name string, val word) bool {
 			continue
 		}
 		if len(e.values) == 0 {
-			return val.known && !strings.ContainsAny(val.text, "/$`") || val.tame
+			return val.known && !strings.ContainsAny(val.text, "/$`<>") || val.tame
 		}
 		for _, v := range e.values {
 			if val.known && val.text == v {
