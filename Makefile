@@ -60,7 +60,7 @@ bench: ## all benchmarks
 fuzz: ## each fuzz target for FUZZTIME (30s)
 	@set -e; grep -roH --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | while IFS=: read -r file func; do \
 		echo "== $$(dirname $$file) $${func#func }"; \
-		$(GO) test -run '^$$' -fuzz "^$${func#func }\$$" -fuzztime $(FUZZTIME) $$(dirname $$file); \
+		$(GO) test -run '^$$' -fuzz "^$${func#func }\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 50x $$(dirname $$file); \
 	done
 
 clean: ## removes what was built

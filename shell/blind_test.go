@@ -35,3 +35,32 @@ func TestClassify_namesPutTogether(t *testing.T) {
 		}
 	}
 }
+
+// What destroys counts as destructive also where it is only text to whatever
+// reads it.
+func TestClassify_textsThatDestroy(t *testing.T) {
+	t.Parallel()
+	k := load(t)
+	for _, command := range []string{
+		"docker exec -i db1 sh <<'EOF'\nrm -rf /opt/data\nEOF",
+		"nft -f - <<< 'flush ruleset'",
+		"mongosh shop <<'EOF'\ndb.orders.drop()\nEOF",
+		"psql -c 'EXPLAIN ANALYZE DELETE FROM orders'",
+		"bash +n -c 'rm -rf /opt/data'",
+		"cat /dev/watchdog1",
+		"git push origin --delete topic9",
+		"git restore README",
+	} {
+		if v := k.Classify(command); v.Class != writ.Destructive {
+			t.Errorf("%q is %s: %v", command, v.Class, v.Reasons)
+		}
+	}
+	for _, command := range []string{
+		"grep remove <<< 'remove this line'",
+		"bash -n /srv/rm",
+	} {
+		if v := k.Classify(command); v.Class != writ.ReadOnly {
+			t.Errorf("%q is %s: %v", command, v.Class, v.Reasons)
+		}
+	}
+}

@@ -150,7 +150,7 @@ func (w *walker) drastic(args []word, texts bool) {
 }
 
 func (w *walker) drasticText(a *word) {
-	for f := range strings.FieldsFuncSeq(a.text, func(r rune) bool { return strings.ContainsRune(" \t\n'\"`;|&(){}[],=:$\\", r) }) {
+	for f := range strings.FieldsFuncSeq(a.text, func(r rune) bool { return strings.ContainsRune(" \t\n'\"`;|&(){}[],=:.$\\", r) }) {
 		if drasticWord(f[strings.LastIndexByte(f, '/')+1:]) {
 			w.note(bitDataLoss, a.start, a.end, "shell/words", "the word "+f+" tells of removing")
 			return

@@ -132,6 +132,11 @@ func (w *walker) inner(command string, start, end int) {
 
 // settle judges what could only be judged with the whole text read.
 func (w *walker) settle() {
+	if classOf(w.found) != writ.ReadOnly {
+		for i := range w.fed { // it may be given to whatever does not only read
+			w.drasticText(&w.fed[i])
+		}
+	}
 	if !w.blindRead {
 		return
 	}

@@ -286,7 +286,15 @@ func hookRead(w *walker, c *call) {
 // hookSh judges a shell: with -c its first operand is a text to run, otherwise
 // a file. What comes over its input is in the effects of the command.
 func hookSh(w *walker, c *call) {
-	if c.has("-c") == nil || c.dry {
+	if c.dry {
+		return
+	}
+	if c.has("-c") == nil {
+		// A script, or after +X a text that looks like its argument: its words
+		// may be what is run.
+		for i := range c.operands {
+			w.drasticText(&c.operands[i])
+		}
 		return
 	}
 	if len(c.operands) == 0 {

@@ -39,12 +39,11 @@ type Knowledge struct {
 
 // entry is one command. Several specs are all asked, and the strictest holds.
 type entry struct {
-	once   sync.Once
-	file   string
-	parse  func() *node // set for a command that was not read yet
-	spec   *node
-	more   []*node
-	broken error
+	once  sync.Once
+	file  string
+	parse func() *node // set for a command that was not read yet
+	spec  *node
+	more  []*node
 }
 
 func (e *entry) node() *node {

@@ -67,6 +67,8 @@ func (w *walker) pathRead(a *word, rule string, tree bool) {
 	switch {
 	case w.k.policy.secret(clean) || strings.Contains(p, "..") && w.k.policy.secretName(path.Base(clean)):
 		w.note(bitReadSecret, a.start, a.end, rule, "reads "+a.show()+", which holds secrets")
+	case strings.HasPrefix(clean, "/dev/watchdog"):
+		w.note(bitPower, a.start, a.end, rule, "opens "+a.show()+", which restarts the machine unless it is fed")
 	case w.k.policy.device(clean):
 		w.note(bitReadDevice, a.start, a.end, rule, "reads the device or kernel memory "+a.show())
 	case tree && w.k.policy.holdsSecrets(clean):

@@ -16,11 +16,12 @@ func (w *walker) redirect(r *syntax.Redirect, empty bool) {
 	}
 	switch r.Op {
 	case syntax.Hdoc, syntax.DashHdoc:
-		w.single(r.Hdoc)
+		w.fed = append(w.fed, w.single(r.Hdoc))
 		return
 	case syntax.WordHdoc:
 		here := w.single(r.Word)
 		w.mention(&here)
+		w.fed = append(w.fed, here)
 		return
 	}
 	from := len(w.args)

@@ -134,6 +134,9 @@ func sqlStatement(t []string, dialect string) (effects, string) {
 				return bitReadSecret, "the statement reads mysql.user, which holds secrets"
 			}
 		case "analyze":
+			if slices.ContainsFunc(t[i:], func(s string) bool { return s == "delete" || s == "drop" || s == "truncate" }) {
+				return bitDataLoss, "the statement's analyze runs what destroys data"
+			}
 			return bitConfig, "the statement's analyze runs or changes something"
 		}
 		if i+1 < len(t) && t[i+1] == "(" && (isWordByte(tok[0]) || tok[0] == '"') && !sqlFunction(tok) {

@@ -16,6 +16,7 @@ type walker struct {
 	text   strings.Reader
 
 	found   effects
+	fed     []word // the texts that commands are given to read
 	seen    []finding
 	touches []Touch
 	hint    string
