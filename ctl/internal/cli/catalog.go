@@ -37,7 +37,7 @@ func (p *program) catalogCommand() *cobra.Command {
 						p.say("%s", plain(problem.String()))
 					}
 				})
-				return fault.New(fault.Invalid, "The catalog has %d problems and cannot be used.", len(wrong))
+				return fault.New(fault.Invalid, "Problems found: %d. The catalog cannot be used before they are mended.", len(wrong))
 			}
 			if err != nil {
 				return err

@@ -93,7 +93,26 @@ To begin, in an empty directory:   writ init   then   writ up`,
 		p.principalsCommand(), p.catalogCommand(), p.versionCommand())
 	root.SetHelpCommandGroupID(groupOperate)
 	root.SetCompletionCommandGroupID(groupOperate)
+	sayUsage(root)
 	return root
+}
+
+// sayUsage answers a wrong number of arguments with how the command is used.
+func sayUsage(cmd *cobra.Command) {
+	if fits := cmd.Args; fits != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			switch {
+			case fits(cmd, args) == nil:
+				return nil
+			case cmd.HasSubCommands() && len(args) > 0:
+				return belowIt(cmd, args)
+			}
+			return fault.New(fault.Invalid, "The arguments do not fit. It is used like this: %s", cmd.UseLine())
+		}
+	}
+	for _, c := range cmd.Commands() {
+		sayUsage(c)
+	}
 }
 
 // The groups of the help text.

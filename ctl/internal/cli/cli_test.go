@@ -80,12 +80,12 @@ func TestUsage(t *testing.T) {
 		"bogus":          `no command "bogus"`,
 		"audit bogus":    `no command "bogus"`,
 		"audit tial":     "Is it tail?",
-		"systems bogus":  "bogus",
-		"approve":        "Usage: writ approve ID",
+		"systems bogus":  `no command "bogus"`,
+		"approve":        "used like this: writ approve ID",
 		"list --nope":    "unknown flag",
 		"reject chg_x":   "reason",
 		"propose":        "Name either an action or a --file",
-		"init a b":       "Usage: writ init",
+		"init a b":       "used like this: writ init",
 		"list --limit x": "limit",
 	} {
 		r := run(t, []string{"WRIT_DIR=/nonexistent"}, "", strings.Fields(args)...)
@@ -289,7 +289,7 @@ func TestCatalogCheck(t *testing.T) {
 	g := newGate(t)
 	write(t, g.home, "catalog/x.yaml", "action: mock.thing\nclass: nonsense\nextra: 1\n")
 	r := g.expect(fault.Invalid.Row().Exit, "catalog", "check")
-	if strings.Count(r.stdout, "x.yaml:") < 2 || !strings.Contains(r.stderr, "problems") {
+	if strings.Count(r.stdout, "x.yaml:") < 2 || !strings.Contains(r.stderr, "Problems found") {
 		t.Errorf("%s%s", r.stdout, r.stderr)
 	}
 	g.expect(fault.NotFound.Row().Exit, "catalog", "check", filepath.Join(g.home, "none"))
