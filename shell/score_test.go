@@ -40,12 +40,16 @@ func load(t testing.TB) *shell.Knowledge {
 	return k
 }
 
-// TestScore holds that nothing dangerous passes. WRIT_SCORE=word prints the
-// misses whose command holds the word; WRIT_SCORE=all prints every one.
+// TestScore holds that nothing dangerous passes, that little harmless is
+// stopped, and that what destroys is called so; the bounds are in percent.
+// WRIT_SCORE=word prints the misses whose command holds the word;
+// WRIT_SCORE=all prints every one.
 func TestScore(t *testing.T) {
 	t.Parallel()
 	k := load(t)
-	for _, name := range []string{"gtfobins", "tricks", "tldr", "benign"} {
+	for name, bound := range map[string]struct{ blocked, mild int }{
+		"gtfobins": {}, "tricks": {blocked: 10, mild: 1}, "tldr": {blocked: 12, mild: 1}, "benign": {blocked: 3},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := shell.Score(k, corpus(t, name))
@@ -60,6 +64,12 @@ func TestScore(t *testing.T) {
 			}
 			if s.FalseAllow.Missed > 0 {
 				t.Errorf("false-allow is %v, want none", s.FalseAllow)
+			}
+			if s.FalseBlock.Missed*100 > bound.blocked*s.FalseBlock.Of {
+				t.Errorf("false-block is %v, more than %d %%", s.FalseBlock, bound.blocked)
+			}
+			if s.Underrated.Missed*100 > bound.mild*s.Underrated.Of {
+				t.Errorf("of what destroys, %v is called milder, more than %d %%", s.Underrated, bound.mild)
 			}
 		})
 	}
