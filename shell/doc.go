@@ -113,7 +113,8 @@
 // is listed), options_safe: true (no option, listed or not, writes, runs or
 // shows a secret, so that an unknown word may be one), anything: true (with
 // effects that are not read-only: what is not listed does not matter),
-// append: true (words come from elsewhere, as with xargs), foreign: true (its
+// input: true (without a path_read operand it reads its input, which may not
+// end; an option with ~unbounded says that it does not), append: true (words come from elsewhere, as with xargs), foreign: true (its
 // command runs where programs of that name may be others: no help, no dry run is
 // trusted), output: tame (prints numbers and plain names: such a word is no
 // option and no path) or filter (prints lines of its input), hook: NAME (Go code

@@ -57,8 +57,25 @@ func (w *walker) judge(c *call) {
 	} else {
 		w.operandList(c, &a)
 	}
+	if n.input && !a.plain && a.drop&bitUnbounded == 0 && !c.readsFiles(a.first) {
+		w.waits(c.start, c.end, n.path)
+	}
 	w.effects(c, a.add|a.keep)
 	w.output(c)
+}
+
+// readsFiles says whether an operand names what is read, so that the input is not.
+func (c *call) readsFiles(first bool) bool {
+	specs := c.node.operands
+	if first && len(specs) > 0 {
+		specs = specs[1:]
+	}
+	for i := range specs {
+		if specs[i].kind == kindPathRead || specs[i].kind == kindText && specs[i].quant == '*' {
+			return len(c.operands) > i
+		}
+	}
+	return false
 }
 
 // present returns the base effects that no longer hold because an operand is
@@ -279,6 +296,10 @@ func (w *walker) rest(c *call, s *spec, words []word) {
 		return
 	}
 	w.commands++
+	if c.node.appends { // the input is where the words come from
+		w.fedInput++
+		defer func() { w.fedInput-- }()
+	}
 	w.argv(list)
 }
 

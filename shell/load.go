@@ -84,6 +84,7 @@ type nodeDoc struct {
 	OptionsSafe   bool                `yaml:"options_safe"`
 	Abbreviations bool                `yaml:"abbreviations"`
 	Append        bool                `yaml:"append"`
+	Input         bool                `yaml:"input"`
 	Foreign       bool                `yaml:"foreign"`
 	Output        string              `yaml:"output"`
 	Hook          string              `yaml:"hook"`

@@ -51,6 +51,7 @@ type node struct {
 	anything    bool // words that are not listed do not matter: the class is known
 	optionsSafe bool
 	abbreviate  bool
+	input       bool // without a path_read operand, it reads its input
 	appends     bool // arguments come from elsewhere, as with xargs
 	foreign     bool // its command runs where programs of that name may be others
 	output      output
@@ -143,6 +144,7 @@ func (c *compiler) node(n *node, d *nodeDoc) {
 		n.output = output(max(0, slices.Index([]string{"", "tame", "filter"}, d.Output)))
 	}
 	n.bare, n.anything, n.optionsSafe = n.bare || d.Bare, n.anything || d.Anything, n.optionsSafe || d.OptionsSafe
+	n.input = n.input || d.Input
 	n.appends, n.foreign, n.abbreviate = n.appends || d.Append, n.foreign || d.Foreign, n.abbreviate || d.Abbreviations
 	own := map[string]*option{}
 	c.fail(n, parseOptions(d.Options, c.sets, own))
@@ -273,7 +275,7 @@ func decodeStrict(v *yaml.Node, into *nodeDoc) error {
 }
 
 func nodeKeys() []string {
-	return []string{"about", "hint", "grammar", "globals", "verbs", "options", "operands", "effects", "bare", "anything", "options_safe", "abbreviations", "append", "foreign", "output", "hook", "like", "acts", "commands"}
+	return []string{"about", "hint", "grammar", "globals", "verbs", "options", "operands", "effects", "bare", "anything", "options_safe", "abbreviations", "append", "input", "foreign", "output", "hook", "like", "acts", "commands"}
 }
 
 // child makes a verb; "a|b" gives it two names.

@@ -51,6 +51,9 @@ func (w *walker) pathRead(a *word, rule string, tree bool) {
 	if a.known {
 		w.touch("path_read", p)
 	}
+	if p == "-" {
+		w.waits(a.start, a.end, rule)
+	}
 	if p == "-" || a.tame {
 		return
 	}
@@ -77,6 +80,17 @@ func (w *walker) pathRead(a *word, rule string, tree bool) {
 		w.note(bitReadSecret, a.start, a.end, rule, "reads "+a.show()+", which is a secret by its name")
 	case clean == "/dev/zero" || clean == "/dev/urandom" || clean == "/dev/random":
 		w.note(bitUnbounded, a.start, a.end, rule, "reads "+clean+", which does not end")
+	case clean == "/dev/tty" || clean == "/dev/console":
+		w.note(bitUnbounded, a.start, a.end, rule, "reads a terminal, which ends when a person says so")
+	case clean == "/dev/stdin" || clean == "/dev/fd/0":
+		w.waits(a.start, a.end, rule)
+	}
+}
+
+// waits notes that an input is read that nothing in this text ends.
+func (w *walker) waits(start, end int, rule string) {
+	if w.fedInput == 0 {
+		w.note(bitUnbounded, start, end, rule, "reads an input that may never end")
 	}
 }
 

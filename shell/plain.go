@@ -37,13 +37,17 @@ func (w *walker) plain(text string) bool {
 		}
 		cwd, lost := w.cwd, w.cwdLost
 		w.pipedOutput, w.out = before, outAny
+		w.fedInput = 0
+		if s.piped {
+			w.fedInput = 1
+		}
 		w.steps, w.commands = w.steps+1, w.commands+1
 		w.argv(w.args[s.from:s.to])
 		if s.piped || into {
 			w.cwd, w.cwdLost = cwd, lost
 		}
 	}
-	w.producing = 0
+	w.producing, w.fedInput = 0, 0
 	return true
 }
 

@@ -66,6 +66,25 @@ func (w *walker) target(op syntax.RedirOperator, a *word, empty bool, start, end
 	w.pathWrite(a, start, end, "shell/redirect")
 }
 
+// givesInput says whether a redirection gives a command an input that is not the
+// one of the whole text. Where that input is endless, reading it says so.
+func givesInput(r *syntax.Redirect) bool {
+	if r.N != nil && r.N.Value != "0" {
+		return false
+	}
+	switch r.Op {
+	case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc, syntax.RdrIn:
+		return true
+	case syntax.DplIn:
+		switch r.Word.Lit() {
+		case "0", "1", "2":
+			return false
+		}
+		return true
+	}
+	return false
+}
+
 func isNetPath(p string) bool {
 	return strings.HasPrefix(p, "/dev/tcp/") || strings.HasPrefix(p, "/dev/udp/")
 }

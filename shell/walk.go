@@ -46,6 +46,7 @@ type walker struct {
 	mentioned   bool     // the names of secrets are searched for
 	blindRead   bool     // a file is read whose name is not known
 	blindAt     [2]int
+	fedInput    int    // above 0: the input is a pipe, a file or a text, and ends with it
 	out         output // what the last simple command printed
 	pipedOutput output // what stands before the pipe
 }
@@ -111,15 +112,20 @@ func (w *walker) stmt(s *syntax.Stmt) {
 		start, end := w.span(s)
 		w.note(bitRuntime, start, end, "shell/background", "a command in the background goes on when the limits have passed")
 	}
+	input := w.fedInput
 	if len(s.Redirs) > 0 {
 		empty := printsNothing(s.Cmd)
 		for _, r := range s.Redirs {
 			w.redirect(r, empty)
+			if givesInput(r) {
+				w.fedInput++
+			}
 		}
 	}
 	if s.Cmd != nil {
 		w.command(s.Cmd)
 	}
+	w.fedInput = input
 }
 
 // printsNothing says whether what is written to by this command is emptied.
@@ -220,10 +226,12 @@ func (w *walker) binary(c *syntax.BinaryCmd) {
 		w.producing--
 		w.cwd, w.cwdLost = cwd, lost
 		w.pipedOutput = w.out
+		w.fedInput++
 	}
 	w.out = outAny
 	w.stmt(c.Y)
 	if pipe {
+		w.fedInput--
 		w.cwd, w.cwdLost = cwd, lost
 		w.pipedOutput = before
 	} else {

@@ -340,6 +340,10 @@ func (w *walker) part(b *builder, part syntax.WordPart, quoted, first bool) {
 		b.text = append(b.text, "/dev/fd/63"...)
 	case *syntax.BraceExp:
 		b.sequence(p)
+		if len(p.Elems) < 2 || len(p.Elems[0].Lit()) > 6 || len(p.Elems[1].Lit()) > 6 {
+			start, end := w.span(part)
+			w.note(bitUnbounded, start, end, "shell/braces", "the braces make very many words")
+		}
 	case *syntax.ExtGlob:
 		start, end := w.span(p)
 		w.note(bitUnknown, start, end, "shell/extglob", "an extended pattern means something else in each shell")
