@@ -22,6 +22,19 @@ func TestClassify_namesPutTogether(t *testing.T) {
 		"sort $(TZ='<-o>0' date) /srv/list",
 		"cd /etc && grep -r pass",
 		"PS_FORMAT=environ ps",
+		`f=/etc/gsha; f+=dow; cat "$f"`,
+		`a=(/etc/gsha); a[0]+=dow; cat "${a[0]}"`,
+		`f=/etc/GSHADOW; cat "${f,,}"`,
+		`f=/etc/xshadow; head -n 1 < "${f/x/g}"`,
+		`declare -l f=/etc/GSHADOW; cat "$f"`,
+		`for d in /etc /root; do cat "$d"/*; done`,
+		`cat "$1"/*`,
+		`curl -s "http://localhost$(hostname).example.test/"`,
+		`curl -s "http://localhost:$x"`,
+		"jobs -x touch /srv/f", "command jobs -lx touch f", "wait -p PATH -n; df",
+		"set", "set | grep -i pass", "(set)", `echo "$(set)"`,
+		"(( PATH = 5 )); df", "let PATH=5; df", ": $((PATH++)); df", "for ((PATH=5;PATH<6;PATH=6)); do df; done",
+		"(( BASH_ENV = 5 )); bash -c ls", "(( GIT_DIR = 5 )); git status", "(( IFS = 1 )); x=a1-o1q2; sort $x",
 	} {
 		if v := k.Classify(command); v.Class == writ.ReadOnly {
 			t.Errorf("%q is read_only: %v", command, v.Reasons)
@@ -29,6 +42,8 @@ func TestClassify_namesPutTogether(t *testing.T) {
 	}
 	for _, command := range []string{
 		"ls $(docker ps -q)", "ps -p $(pgrep -d , cron)", "cd /srv/site && grep -r title", "TZ=UTC date",
+		`curl -s "http://localhost:8080/status?id=$x"`, "jobs -l", "set -eu", `for c in /sys/class/net/*; do cat "$c/operstate"; echo "${c##*/}"; done`,
+		"for ((i=0;i<3;i++)); do uptime; done", "n=0; (( n += 1 )); echo $n",
 	} {
 		if v := k.Classify(command); v.Class != writ.ReadOnly {
 			t.Errorf("%q is %s: %v", command, v.Class, v.Reasons)

@@ -40,6 +40,8 @@ func hook(name string) func(*walker, *call) {
 		return hookCrafts
 	case "below":
 		return hookBelow
+	case "shows":
+		return hookShows
 	case "find":
 		return hookFind
 	case "git":
@@ -134,6 +136,13 @@ func hookCd(w *walker, c *call) {
 // become the name of a file.
 func hookCrafts(w *walker, c *call) {
 	w.crafted = w.crafted || w.producing > 0
+}
+
+// hookShows is for set, which alone shows all variables.
+func hookShows(w *walker, c *call) {
+	if len(c.opts) == 0 && len(c.operands) == 0 {
+		w.note(bitReadSecret, c.start, c.end, c.node.path, "shows variables, and so the secrets of the environment")
+	}
 }
 
 // hookBelow judges a recursive search without a path: it reads all below the

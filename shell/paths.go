@@ -57,6 +57,10 @@ func (w *walker) pathRead(a *word, rule string, tree bool) {
 	if p == "-" || a.tame {
 		return
 	}
+	if a.glob && p != "" && p[0] == wild {
+		w.note(bitReadSecret, a.start, a.end, rule, "reads all of a directory that is not known here")
+		return
+	}
 	if !a.known && !a.glob && hasWild(p) {
 		w.blind(a)
 		if p[0] == wild {

@@ -9,7 +9,9 @@ import (
 // carries data to whoever it names.
 func (w *walker) url(v *word) (effects, string) {
 	if !v.known {
-		if rest, ok := strings.CutPrefix(v.text, "http://"); ok && loopback(hostOf(rest)) && !strings.ContainsAny(v.text, "\x01\x02@") {
+		rest, ok := strings.CutPrefix(v.text, "http://")
+		// What is not known must come after the end of the host and its port.
+		if at := strings.IndexAny(rest, "/?#\x00"); ok && at >= 0 && rest[at] != 0 && loopback(hostOf(rest)) && !strings.ContainsAny(v.text, "\x01\x02@") {
 			return bitNetRead, "asks this machine"
 		}
 		return bitNetSend, "the address " + v.show() + " cannot be seen and can carry data out"

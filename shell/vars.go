@@ -196,6 +196,7 @@ func secretName(name string) bool {
 // assign takes note of NAME=value as a statement of its own.
 func (w *walker) assign(a *syntax.Assign) {
 	start, end := w.span(a)
+	w.crafted = w.crafted || a.Append // a name may be put together of pieces
 	if a.Index != nil {
 		w.subscript(a.Index)
 	}
@@ -289,6 +290,7 @@ func (w *walker) param(b *builder, p *syntax.ParamExp, quoted bool) {
 	case p.Length:
 		b.unknown(true, false)
 	case !plainParam(p):
+		w.crafted = w.crafted || rewrites(p) // a changed text may spell another name
 		b.unknown(false, !quoted)
 	case v.ok && quoted:
 		b.text = append(b.text, v.text...)
@@ -300,6 +302,21 @@ func (w *walker) param(b *builder, p *syntax.ParamExp, quoted bool) {
 	default:
 		b.unknown(v.tame, !quoted)
 	}
+}
+
+// rewrites says whether an expansion gives other letters than the variable holds.
+func rewrites(p *syntax.ParamExp) bool {
+	if p.Repl != nil {
+		return true
+	}
+	if p.Exp == nil {
+		return false
+	}
+	switch p.Exp.Op {
+	case syntax.UpperFirst, syntax.UpperAll, syntax.LowerFirst, syntax.LowerAll, syntax.OtherParamOps:
+		return true
+	}
+	return false
 }
 
 func anyBlank(list []string) bool {

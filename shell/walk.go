@@ -329,6 +329,8 @@ func (w *walker) declare(c *syntax.DeclClause) {
 			w.note(bitExecOpaque, start, end, rule, "the option "+opt.show()+" of "+name+" may run what a variable holds")
 		case strings.Contains(opt.text, "x"):
 			exports = true
+		case strings.ContainsAny(opt.text, "lu"):
+			w.crafted = true // what is assigned is written in other letters
 		}
 	}
 	if !named {
@@ -369,9 +371,15 @@ func (w *walker) arith(x syntax.ArithmExpr) {
 	case *syntax.Word:
 		w.arithWord(x)
 	case *syntax.BinaryArithm:
+		if assigns(x.Op) {
+			w.number(x.X)
+		}
 		w.arith(x.X)
 		w.arith(x.Y)
 	case *syntax.UnaryArithm:
+		if x.Op == syntax.Inc || x.Op == syntax.Dec {
+			w.number(x.X)
+		}
 		w.arith(x.X)
 	case *syntax.ParenArithm:
 		w.arith(x.X)
@@ -379,6 +387,30 @@ func (w *walker) arith(x syntax.ArithmExpr) {
 		start, end := w.span(x)
 		w.note(bitUnknown, start, end, "shell/arithmetic", "this form of arithmetic is not judged")
 	}
+}
+
+// number judges a variable that arithmetic gives a number: there are some that
+// must not have one.
+func (w *walker) number(x syntax.ArithmExpr) {
+	start, end := w.span(x)
+	wd, ok := x.(*syntax.Word)
+	if !ok {
+		w.note(bitUnknown, start, end, "shell/arithmetic", "what arithmetic assigns to here is not judged")
+		return
+	}
+	name, _, _ := strings.Cut(wd.Lit(), "[")
+	if wd.Lit() == "" || name == "IFS" || w.k.policy.taints(name) {
+		w.note(bitEnvTaint, start, end, "shell/arithmetic", "arithmetic changes the variable "+name+", which programs or the shell obey")
+	}
+}
+
+func assigns(op syntax.BinAritOperator) bool {
+	switch op {
+	case syntax.Assgn, syntax.AddAssgn, syntax.SubAssgn, syntax.MulAssgn, syntax.QuoAssgn, syntax.RemAssgn,
+		syntax.AndAssgn, syntax.OrAssgn, syntax.XorAssgn, syntax.ShlAssgn, syntax.ShrAssgn:
+		return true
+	}
+	return false
 }
 
 func (w *walker) arithWord(x *syntax.Word) {
