@@ -222,12 +222,8 @@ func hookPacks(w *walker, c *call) {
 // hookRg judges a search without a path: it reads all below the present directory.
 func hookRg(w *walker, c *call) {
 	hookLists(w, c)
-	need := 2
-	if c.has("-e", "--regexp", "-f", "--file") != nil {
-		need = 1
-	}
-	if len(c.operands) < need && c.has("--files", "--type-list") == nil {
-		w.pathRead(&word{text: ".", known: true, start: c.start, end: c.end}, c.node.path, true)
+	if c.has("--files", "--type-list") == nil {
+		w.below(c)
 	}
 }
 

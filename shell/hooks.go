@@ -148,11 +148,18 @@ func hookShows(w *walker, c *call) {
 // hookBelow judges a recursive search without a path: it reads all below the
 // present directory.
 func hookBelow(w *walker, c *call) {
+	if c.has("-r", "--recursive", "-R", "--dereference-recursive", "-d", "--directories") != nil {
+		w.below(c)
+	}
+}
+
+// below reads the present directory if a search names a pattern and no path.
+func (w *walker) below(c *call) {
 	need := 2
 	if c.has("-e", "--regexp", "-f", "--file") != nil {
 		need = 1
 	}
-	if len(c.operands) < need && c.has("-r", "--recursive", "-R", "--dereference-recursive", "-d", "--directories") != nil {
+	if len(c.operands) < need {
 		w.pathRead(&word{text: ".", known: true, start: c.start, end: c.end}, c.node.path, true)
 	}
 }

@@ -122,9 +122,7 @@ func (v *variables) arithmetic(n syntax.Node) {
 	var x syntax.ArithmExpr
 	switch n := n.(type) {
 	case *syntax.BinaryArithm:
-		switch n.Op {
-		case syntax.Assgn, syntax.AddAssgn, syntax.SubAssgn, syntax.MulAssgn, syntax.QuoAssgn, syntax.RemAssgn,
-			syntax.AndAssgn, syntax.OrAssgn, syntax.XorAssgn, syntax.ShlAssgn, syntax.ShrAssgn:
+		if assigns(n.Op) {
 			x = n.X
 		}
 	case *syntax.UnaryArithm:
