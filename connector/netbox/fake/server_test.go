@@ -1,7 +1,6 @@
 package fake_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"writ/connector/connectortest"
 	"writ/connector/netbox/fake"
 )
 
@@ -57,7 +57,7 @@ func play(t *testing.T, r row, seen func(t *testing.T, s step, status int, body 
 		if status != st.status {
 			t.Fatalf("%s: status %d, want %d\n%s", where, status, st.status, body)
 		}
-		if problem := expect(body, strings.ReplaceAll(st.want, "BASE", h.URL)); problem != "" {
+		if problem := connectortest.Lacks(body, strings.ReplaceAll(st.want, "BASE", h.URL)); problem != "" {
 			t.Errorf("%s: %s\n%s", where, problem, body)
 		}
 		for name, want := range st.heads {
@@ -116,82 +116,6 @@ func ask(t *testing.T, base string, s step) (int, http.Header, []byte) {
 		t.Fatal(err)
 	}
 	return a.StatusCode, a.Header, body
-}
-
-// expect compares an answer with the JSON it must contain, and returns what is wrong.
-func expect(body []byte, want string) string {
-	if want == "" {
-		if len(bytes.TrimSpace(body)) > 0 {
-			return "a body came, none was expected"
-		}
-		return ""
-	}
-	var have, need any
-	if err := json.Unmarshal([]byte(want), &need); err != nil {
-		return "the test's own JSON: " + err.Error()
-	}
-	if err := json.Unmarshal(body, &have); err != nil {
-		return err.Error()
-	}
-	return contains(have, need, "answer")
-}
-
-// contains says where have lacks what need asks for. An object may have more members than asked for, a list has
-// exactly the elements asked for; "*" is anything but null.
-func contains(have, need any, at string) string {
-	switch need := need.(type) {
-	case map[string]any:
-		m, ok := have.(map[string]any)
-		if !ok {
-			return fmt.Sprintf("%s is %v, not an object", at, have)
-		}
-		for name, v := range need {
-			got, ok := m[name]
-			if !ok {
-				return fmt.Sprintf("%s has no member %s", at, name)
-			}
-			if problem := contains(got, v, at+"."+name); problem != "" {
-				return problem
-			}
-		}
-		return ""
-	case []any:
-		l, ok := have.([]any)
-		if !ok || len(l) != len(need) {
-			return fmt.Sprintf("%s is %v, want a list of %d", at, have, len(need))
-		}
-		for i := range need {
-			if problem := contains(l[i], need[i], fmt.Sprintf("%s[%d]", at, i)); problem != "" {
-				return problem
-			}
-		}
-		return ""
-	case string:
-		if need == "*" && have != nil {
-			return ""
-		}
-	}
-	if have != need {
-		return fmt.Sprintf("%s is %v, want %v", at, have, need)
-	}
-	return ""
-}
-
-// TestContains holds the oracle of all other tests to account.
-func TestContains(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		have, need string
-		ok         bool
-	}{
-		{`{"a":1,"b":2}`, `{"a":1}`, true}, {`{"a":1}`, `{"b":1}`, false}, {`{"a":1}`, `{"a":2}`, false},
-		{`[1,2]`, `[1]`, false}, {`[{"a":1,"b":2}]`, `[{"b":2}]`, true}, {`{"a":null}`, `{"a":"*"}`, false},
-		{`{"a":"x"}`, `{"a":"*"}`, true}, {`null`, `{}`, false}, {``, ``, true}, {`{}`, ``, false},
-	} {
-		if problem := expect([]byte(c.have), c.need); (problem == "") != c.ok {
-			t.Errorf("expect(%s, %s) = %q", c.have, c.need, problem)
-		}
-	}
 }
 
 // secret is the credential of an Authorization header.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"writ/connector/connectortest"
 	"writ/connector/npm/fake"
 )
 
@@ -118,7 +119,7 @@ func play(t *testing.T, r row, seen func(t *testing.T, method, path, sent string
 		if status != st.status {
 			t.Fatalf("%s: status %d, want %d\n%s", where, status, st.status, body)
 		}
-		if problem := expect(body, st.want); problem != "" {
+		if problem := connectortest.Lacks(body, st.want); problem != "" {
 			t.Errorf("%s: %s\n%s", where, problem, body)
 		}
 		if head.Get("ETag") != "" || head.Get("Content-Type") != "application/json; charset=utf-8" {
@@ -146,76 +147,6 @@ func play(t *testing.T, r row, seen func(t *testing.T, method, path, sent string
 	}
 }
 
-// expect compares an answer with the JSON it must contain, and returns what is wrong.
-func expect(body []byte, want string) string {
-	var have, need any
-	if err := json.Unmarshal([]byte(want), &need); err != nil {
-		return "the test's own JSON: " + err.Error()
-	}
-	if err := json.Unmarshal(body, &have); err != nil {
-		return err.Error()
-	}
-	return contains(have, need, "answer")
-}
-
-// contains says where have lacks what need asks for. An object may have more members than asked for, a list has
-// exactly the elements asked for; "*" is anything but null.
-func contains(have, need any, at string) string {
-	switch need := need.(type) {
-	case map[string]any:
-		m, ok := have.(map[string]any)
-		if !ok {
-			return fmt.Sprintf("%s is %v, not an object", at, have)
-		}
-		for name, v := range need {
-			got, ok := m[name]
-			if !ok {
-				return fmt.Sprintf("%s has no member %s", at, name)
-			}
-			if problem := contains(got, v, at+"."+name); problem != "" {
-				return problem
-			}
-		}
-		return ""
-	case []any:
-		l, ok := have.([]any)
-		if !ok || len(l) != len(need) {
-			return fmt.Sprintf("%s is %v, want a list of %d", at, have, len(need))
-		}
-		for i := range need {
-			if problem := contains(l[i], need[i], fmt.Sprintf("%s[%d]", at, i)); problem != "" {
-				return problem
-			}
-		}
-		return ""
-	case string:
-		if need == "*" && have != nil {
-			return ""
-		}
-	}
-	if have != need {
-		return fmt.Sprintf("%s is %v, want %v", at, have, need)
-	}
-	return ""
-}
-
-// TestContains holds the oracle of all other tests to account.
-func TestContains(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		have, need string
-		ok         bool
-	}{
-		{`{"a":1,"b":2}`, `{"a":1}`, true}, {`{"a":1}`, `{"b":1}`, false}, {`{"a":1}`, `{"a":2}`, false},
-		{`[1,2]`, `[1]`, false}, {`[{"a":1,"b":2}]`, `[{"b":2}]`, true}, {`{"a":null}`, `{"a":"*"}`, false},
-		{`{"a":"x"}`, `{"a":"*"}`, true}, {`null`, `{}`, false}, {`true`, `true`, true}, {``, `{}`, false},
-	} {
-		if problem := expect([]byte(c.have), c.need); (problem == "") != c.ok {
-			t.Errorf("expect(%s, %s) = %q", c.have, c.need, problem)
-		}
-	}
-}
-
 func TestBehaviour(t *testing.T) {
 	t.Parallel()
 	for _, r := range slices.Concat(accessRows(), bodyRows(), hostRows(), nginxRows(), listRows()) {
@@ -237,7 +168,7 @@ func TestToken_period(t *testing.T) {
 		{"?expiry=1m", "2026-01-02T03:05:05.678Z"}, {"?expiry=1s", "2026-01-02T03:04:06.678Z"},
 	} {
 		_, _, body := c.ask(t, step{do: "GET /tokens" + p.query})
-		if problem := expect(body, `{"token":"*","expires":"`+p.expires+`"}`); problem != "" {
+		if problem := connectortest.Lacks(body, `{"token":"*","expires":"`+p.expires+`"}`); problem != "" {
 			t.Errorf("%q: %s", p.query, problem)
 		}
 	}
@@ -245,7 +176,7 @@ func TestToken_period(t *testing.T) {
 	now = now.AddDate(0, 0, 1)
 	status, _, body := c.ask(t, step{do: "GET /nginx/proxy-hosts", as: "raw " + old})
 	want := `{"error":{"code":400,"message":"Token has expired","message_i18n":{"name":"TokenExpiredError","message":"jwt expired","expiredAt":"2026-01-03T03:04:05.000Z"}}}`
-	if problem := expect(body, want); status != 400 || problem != "" {
+	if problem := connectortest.Lacks(body, want); status != 400 || problem != "" {
 		t.Errorf("%d, %s\n%s", status, problem, body)
 	}
 }
