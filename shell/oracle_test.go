@@ -33,8 +33,13 @@ func newOracle(t *testing.T) *oracle {
 	}
 	o := &oracle{bash: bash, bin: t.TempDir(), stubs: strings.Fields("ls cat rm wc sort head tail id df uname touch systemctl hostname du stat")}
 	for _, name := range o.stubs {
-		// It ends well also where nobody reads its word.
-		stub := "#!" + bash + "\ntrap '' PIPE\necho " + name + " >> \"$LOG\"\necho word\nexit 0\n"
+		// It ends well also where nobody reads its word, and a reader of a pipe
+		// reads it to the end: else whatever writes there is ended half-way.
+		stub := "#!" + bash + "\ntrap '' PIPE\necho " + name + " >> \"$LOG\"\n"
+		if slices.Contains([]string{"cat", "wc", "sort", "head", "tail"}, name) {
+			stub += "while read -r _; do :; done\n"
+		}
+		stub += "echo word\nexit 0\n"
 		if err := os.WriteFile(filepath.Join(o.bin, name), []byte(stub), 0o700); err != nil {
 			t.Fatal(err)
 		}
