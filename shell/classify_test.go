@@ -1,7 +1,6 @@
 package shell_test
 
 import (
-	"reflect"
 	"strings"
 	"testing"
 
@@ -151,30 +150,4 @@ func seeds() []string {
 		"case $x in a) ls;; *) rm -rf /;; esac", "cat <<EOF\n$(id)\nEOF", "echo ${x:-`id`} {a,b}{1..3} $'\\x41' ~/x", "a() { b; }; [[ $x -eq 1 && ! -f y ]]",
 		"sudo -u x env A=1 timeout 3 sh -c 'ls; rm x'", "ip -br a; curl -sS http://127.0.0.1/", "tar xzf a.tgz -C /", "((i++)); let a=b; declare -A m=([k]=v)",
 	}
-}
-
-// FuzzClassify holds that no text makes the classifier panic, and that the same
-// text always gets the same verdict. All knowledge is read beforehand: what is
-// read when it is first met would be new ground for the fuzzer in every process,
-// and it would spend its time on making such texts smaller.
-func FuzzClassify(f *testing.F) {
-	k := load(f)
-	for _, name := range k.Names() {
-		k.Command(name)
-	}
-	for _, s := range seeds() {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, cmd string) {
-		v := k.Classify(cmd)
-		if again := k.Classify(cmd); !reflect.DeepEqual(v, again) {
-			t.Errorf("Classify(%q) differs:\n%v\n%v", cmd, v, again)
-		}
-		if v.Class.Rank() >= len(writ.Classes()) {
-			t.Errorf("Classify(%q) = %q, which is no class", cmd, v.Class)
-		}
-		if v.Class == ro && v.Command != cmd && !strings.Contains(cmd, "\\\n") {
-			t.Errorf("Classify(%q) judged %q", cmd, v.Command)
-		}
-	})
 }
