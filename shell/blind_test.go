@@ -33,6 +33,11 @@ func TestClassify_namesPutTogether(t *testing.T) {
 		`curl -s "http://localhost:$x"`,
 		"jobs -x touch /srv/f", "command jobs -lx touch f", "wait -p PATH -n; df",
 		"set", "set | grep -i pass", "(set)", `echo "$(set)"`,
+		"cat /opt/n | xargs cat", "xargs -a /opt/n cat", `while read f; do cat "$f"; done < /opt/names`, `cat "$(cat /tmp/name)"`, `cat "$(< /tmp/name)"`,
+		"journalctl -u x | grep -o '/[^ ]*' | xargs cat", `while :; do cat "$g"; g=$f; read f < /opt/n; done`, `for f in $(sort /opt/n); do wc -l "$f"; done`,
+		`read f <<< "$(cat /opt/n)"; cat "$f"`, `read f < <(tail -n 1 /opt/n); head "$f"`, "ssh host1 ls | xargs cat", `f=$(cat /opt/n | head -1); cat "$f"`, "cat /opt/n | xargs -I{} head {}",
+		"find /etc -name '*adow' -exec cat {} +", "find /etc -name '[r-t]hadow' -exec cat {} \\;", "find /etc -name 's*' -type f -exec cat {} +", "find / -maxdepth 2 -iname SHADOW -exec cat {} \\;",
+		"find /etc -name '*.log' -o -type f | xargs cat", "find /etc ! -name '*.log' | xargs cat", "find ~/.kube -type f | xargs cat", "find /etc -lname '*.log' -exec cat {} +",
 		"(( PATH = 5 )); df", "let PATH=5; df", ": $((PATH++)); df", "for ((PATH=5;PATH<6;PATH=6)); do df; done",
 		"(( BASH_ENV = 5 )); bash -c ls", "(( GIT_DIR = 5 )); git status", "(( IFS = 1 )); x=a1-o1q2; sort $x",
 	} {
@@ -43,6 +48,9 @@ func TestClassify_namesPutTogether(t *testing.T) {
 	for _, command := range []string{
 		"ls $(docker ps -q)", "ps -p $(pgrep -d , cron)", "cd /srv/site && grep -r title", "TZ=UTC date",
 		`curl -s "http://localhost:8080/status?id=$x"`, "jobs -l", "set -eu", `for c in /sys/class/net/*; do cat "$c/operstate"; echo "${c##*/}"; done`,
+		"find /opt -name '*.conf' | xargs grep -l port", "ls -t /var/log/*.log | head -n 1 | xargs tail -n 3", `for f in $(find /etc/cron.d -type f); do cat "$f"; done`, "cat $(ls /etc/*-release)",
+		"grep -rl listen /etc/nginx | xargs grep server_name", `find /srv -type f | while read -r f; do n=$(wc -l < "$f"); echo "$n $f"; done`, "find /etc -name '*.service' -exec grep -l Restart {} +", "cat $(command -v ldd)",
+		`cd /var/log && tail -n 2 "$(ls -t | head -n 1)"`, "find / -xdev \\( -name '*.log' -o -name '*.service' \\) | xargs cat",
 		"for ((i=0;i<3;i++)); do uptime; done", "n=0; (( n += 1 )); echo $n",
 	} {
 		if v := k.Classify(command); v.Class != writ.ReadOnly {

@@ -14,9 +14,11 @@ type call struct {
 	start, end int // of the command word, or of command word and verb
 	opts       []given
 	operands   []word
-	lost       bool // a word was not understood: what stands after it may be anything
+	search     []word // of find: all arguments
+	lost       bool   // a word was not understood: what stands after it may be anything
 	noted      bool
 	dry        bool // a trusted dry run
+	names      bool // it prints names of files, not what they hold
 }
 
 // given is an option as it was used.
@@ -30,7 +32,6 @@ type given struct {
 // call judges a simple command.
 func (w *walker) call(c *syntax.CallExpr) {
 	w.commands++
-	w.out = outAny
 	if len(c.Args) == 0 {
 		for _, a := range c.Assigns {
 			w.assign(a)
@@ -89,10 +90,12 @@ func (w *walker) argv(args []word) {
 	if !first.known || first.bare || !asciiOnly(first.text) {
 		w.note(bitExecOpaque, first.start, first.end, "shell/command", "which command this is cannot be seen: "+first.show())
 		w.drastic(args, false)
+		w.out = outAny
 		return
 	}
 	name := first.text
 	if w.vars.functions[name] {
+		w.out = outAny
 		return
 	}
 	if strings.Contains(name, "/") {
@@ -102,6 +105,7 @@ func (w *walker) argv(args []word) {
 		default:
 			w.note(bitExecOpaque, first.start, first.end, "shell/command", "runs the program "+name+", which is not in a system directory")
 			w.drastic(args, true)
+			w.out = outAny
 			return
 		}
 		if path.Clean(first.text) != first.text {
@@ -116,6 +120,7 @@ func (w *walker) argv(args []word) {
 	if n == nil {
 		w.note(bitUnknown, first.start, first.end, "shell/command", "the command "+first.show()+" is not known")
 		w.drastic(args, false)
+		w.out = outAny
 		return
 	}
 	w.ask(n, args)

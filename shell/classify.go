@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"maps"
 	"math/bits"
 	"slices"
 	"strings"
@@ -140,6 +141,7 @@ func (w *walker) settle() {
 	if !w.blindRead {
 		return
 	}
+	w.settleVars()
 	w.mentioned = w.mentioned || len(w.words) > 8*maxCommands
 	for i := 0; i < len(w.words) && !w.mentioned && !w.crafted; i++ {
 		w.mentioned = w.k.policy.mentions(w.words[i])
@@ -150,6 +152,27 @@ func (w *walker) settle() {
 			why = "reads a file whose name is put together here"
 		}
 		w.note(bitReadSecret, w.blindAt[0], w.blindAt[1], "paths/blind", why)
+	}
+}
+
+// settleVars judges the variables that name files: a loop may read what is
+// assigned further down.
+func (w *walker) settleVars() {
+	if len(w.blindVars) == 0 || len(w.said) == 0 {
+		return
+	}
+	for more := true; more; {
+		more = false
+		for _, c := range w.copies {
+			if w.said[c[1]] && !w.said[c[0]] {
+				w.said[c[0]], more = true, true
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.blindVars)) {
+		if a := w.blindVars[name]; w.said[name] {
+			w.note(bitReadSecret, a.start, a.end, "paths/blind", chosenElsewhere)
+		}
 	}
 }
 

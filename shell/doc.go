@@ -51,6 +51,7 @@
 //	!plain     the operands are only names: none is judged by its kind
 //	!first     takes the place of the first operand (grep -e)
 //	!tree      path_read operands are read with all that lies below them
+//	!names     what is printed are names of files, as with "output: names"
 //
 // dry, stop, plain and ~ are trusted only when every word before was understood.
 //
@@ -117,8 +118,10 @@
 // end; an option with ~unbounded says that it does not), append: true (words come from elsewhere, as with xargs), foreign: true (its
 // command runs where programs of that name may be others: no help, no dry run is
 // trusted), output: tame (prints numbers and plain names: such a word is no
-// option and no path) or filter (prints lines of its input), hook: NAME (Go code
-// in hooks.go, which may only add effects).
+// option and no path), names (prints names of files that are there) or filter
+// (prints lines of its input), hook: NAME (Go code in hooks.go, which may only
+// add effects). A file whose name is the output of any other command is not
+// read-only: whoever wrote what was printed chose the file.
 //
 // An operator's own files have the same form. What they say of a command that
 // is known already is asked besides and can only tighten; what they leave out

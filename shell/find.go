@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"path"
 	"slices"
 	"strings"
 )
@@ -8,6 +9,7 @@ import (
 // readFind reads find's arguments: options of its own, starting points, then
 // an expression of primaries, which stand in the option table.
 func (w *walker) readFind(c *call, args []word) {
+	c.search = args
 	i := 0
 	for ; i < len(args); i++ {
 		a := &args[i]
@@ -71,7 +73,7 @@ func (w *walker) execValue(c *call, o *option, args []word, i int) int {
 					place = "./\x00"
 				}
 				inner[k].text, inner[k].known, inner[k].alts = strings.ReplaceAll(inner[k].text, "{}", place), false, nil
-				w.findTree(c, args)
+				w.findTree(c)
 			}
 		}
 		w.commands++
@@ -82,39 +84,51 @@ func (w *walker) execValue(c *call, o *option, args []word, i int) int {
 	return len(args)
 }
 
-// findTree takes note of a search that gives the names of secrets: one that
-// starts above them and does not look for certain names.
-func (w *walker) findTree(c *call, args []word) {
-	named := false
-	for i := range args {
-		if !args[i].known || !strings.HasSuffix(args[i].text, "name") || i+1 == len(args) {
-			continue
+// findTree takes note of a search that gives the names of secrets: one for a
+// name that a secret may have, or one that starts above them and does not look
+// only for names that none of them has.
+func (w *walker) findTree(c *call) {
+	narrow, ordinary := w.findNames(c)
+	for i := 0; i < len(c.operands) || i == 0; i++ {
+		from := "."
+		if i < len(c.operands) {
+			from = c.operands[i].text
 		}
-		name := strings.NewReplacer("*", "\x01", "?", "\x02", "[", "\x01").Replace(args[i+1].text)
-		named = named || strings.Trim(name, "\x00\x01\x02.") != ""
-		w.mentioned = w.mentioned || name != "" && (w.k.policy.named(name) || name[0] > globOne && w.k.policy.secretName(name))
-	}
-	if named {
-		return
-	}
-	for i := range c.operands {
-		if w.k.policy.holdsSecrets(w.absolute(c.operands[i].text)) {
+		if w.k.policy.holdsSecrets(path.Clean(w.absolute(from))) && !(narrow && ordinary) {
 			w.mentioned = true
 		}
 	}
 }
 
-// hookFind judges what the primaries alone do not tell.
-func hookFind(w *walker, c *call) {
-	if w.producing == 0 {
-		return
-	}
-	var words []word
-	for i := range c.opts {
-		words = append(words, c.opts[i].at)
-		if c.opts[i].has {
-			words = append(words, c.opts[i].val)
+// findNames looks at the names a search is for: whether every branch of it asks
+// for one, and whether they are all names that no secret has.
+func (w *walker) findNames(c *call) (narrow, ordinary bool) {
+	narrow, ordinary = true, true
+	here := false // this branch asks for a name
+	for i := range c.search {
+		switch a := &c.search[i]; a.text {
+		case "-o", "-or":
+			narrow, here = narrow && here, false
+		case "!", "-not", ",":
+			narrow = false
+		case "-name", "-iname":
+			if !a.known || i+1 == len(c.search) {
+				continue
+			}
+			name := strings.NewReplacer("*", "\x01", "?", "\x02", "[", "\x01").Replace(c.search[i+1].text)
+			if here = true; a.text == "-iname" {
+				name = strings.ToLower(name)
+			}
+			ordinary = ordinary && w.k.policy.isOrdinary(name)
+			w.mentioned = w.mentioned || name != "" && (w.k.policy.named(name) || name[0] > globOne && w.k.policy.lasts.meets(name))
 		}
 	}
-	w.findTree(c, words)
+	return narrow && here, ordinary
+}
+
+// hookFind judges what the primaries alone do not tell.
+func hookFind(w *walker, c *call) {
+	if w.producing > 0 {
+		w.findTree(c)
+	}
 }

@@ -291,6 +291,9 @@ func hookRead(w *walker, c *call) {
 	}
 	for i := range c.operands {
 		a := &c.operands[i]
+		if w.pipedOutput > outNames && w.fedInput > 0 {
+			w.told(a.text)
+		}
 		if !a.known || !syntax.ValidName(a.text) {
 			w.note(bitExecOpaque, a.start, a.end, c.node.path, "a name with a subscript may run what stands in it: "+a.show())
 		} else if w.k.policy.taints(a.text) {

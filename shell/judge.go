@@ -28,6 +28,7 @@ func (w *walker) judge(c *call) {
 		w.out = outAny
 		return
 	}
+	c.names = a.names
 	c.dry = a.dry
 	a.drop |= c.present(&a)
 	a.add |= n.base.add &^ a.drop
@@ -112,6 +113,7 @@ func (a *acts) merge(b *acts) {
 	a.plain = a.plain || b.plain
 	a.tree = a.tree || b.tree
 	a.first = a.first || b.first
+	a.names = a.names || b.names
 }
 
 // effects notes what the command does by itself, at the option it comes from
@@ -272,8 +274,12 @@ func isAssignment(a *word) bool {
 func (w *walker) rest(c *call, s *spec, words []word) {
 	list := slices.Clone(words)
 	var replace string
+	gives := w.pipedOutput // where the words come from that xargs adds
 	for i := range c.opts {
 		g := &c.opts[i]
+		if g.has && g.opt.value.kind == kindPathRead {
+			gives = outAny
+		}
 		if g.opt.value.kind == kindReplace {
 			replace = "{}"
 			if g.has && g.val.known && g.val.text != "" {
@@ -285,11 +291,11 @@ func (w *walker) rest(c *call, s *spec, words []word) {
 		for i := range list {
 			if strings.Contains(list[i].text, replace) {
 				list[i].text = strings.ReplaceAll(list[i].text, replace, "\x00")
-				list[i].known, list[i].alts = false, nil
+				list[i].known, list[i].alts, list[i].said = false, nil, gives > outNames
 			}
 		}
 	} else if c.node.appends {
-		list = append(list, word{text: "\x00", many: true, tame: w.pipedOutput == outTame, start: c.start, end: c.end})
+		list = append(list, word{text: "\x00", many: true, tame: gives == outTame, said: gives > outNames, start: c.start, end: c.end})
 	}
 	if s.kind == kindShell {
 		w.shellWords(list)
@@ -309,7 +315,10 @@ func (w *walker) rest(c *call, s *spec, words []word) {
 func framed(c *call) bool {
 	for i := range c.opts {
 		v := &c.opts[i].val
-		if c.opts[i].has && (!v.known && !v.tame || strings.Contains(v.text, "/") || strings.HasPrefix(v.text, "-") || strings.Contains(v.text, " -")) {
+		if !c.opts[i].has || c.node.output == outNames && !strings.Contains(c.opts[i].opt.name, "print") && !strings.Contains(c.opts[i].opt.name, "format") {
+			continue
+		}
+		if !v.known && !v.tame || strings.Contains(v.text, "/") || strings.HasPrefix(v.text, "-") || strings.Contains(v.text, " -") {
 			return true
 		}
 	}
@@ -318,24 +327,22 @@ func framed(c *call) bool {
 
 // output takes note of what the command prints.
 func (w *walker) output(c *call) {
-	switch c.node.output {
-	case outTame:
-		w.out = outTame
-		if framed(c) {
-			w.out = outAny
-			w.crafted = w.crafted || w.producing > 0
-		}
-	case outFilter:
-		w.out = outAny
-		files := false
+	gives := c.node.output
+	switch {
+	case c.names:
+		gives = outNames
+	case gives == outFilter:
+		gives = w.pipedOutput
 		for i := range c.node.operands {
-			k := c.node.operands[i].kind
-			files = files || k == kindPathRead && len(c.operands) > i
+			if c.node.operands[i].kind == kindPathRead && len(c.operands) > i {
+				gives = outAny
+			}
 		}
-		if !files {
-			w.out = w.pipedOutput
-		}
-	default:
-		w.out = outAny
+	case gives != outAny && framed(c):
+		gives = outAny
+		w.crafted = w.crafted || w.producing > 0
+	case gives == outAny && !c.node.foreign && c.node.takesCommand(len(c.operands)):
+		return // only what its command prints
 	}
+	w.out = max(w.out, gives)
 }

@@ -70,7 +70,7 @@ func compile(file, source string, d *commandDoc, over *node) (*node, error) {
 	if d.Command == "" || d.About == "" {
 		return nil, fmt.Errorf("a document says at least command and about")
 	}
-	root := &node{over: over, manual: d.Manual, aliases: d.Aliases, name: d.Command, path: d.Command, grammar: gnu, globals: true, file: file, source: strings.Trim(source, "\n") + "\n"}
+	root := &node{output: outAny, over: over, manual: d.Manual, aliases: d.Aliases, name: d.Command, path: d.Command, grammar: gnu, globals: true, file: file, source: strings.Trim(source, "\n") + "\n"}
 	c := compiler{sets: d.Sets, root: root}
 	c.examples(&d.Examples)
 	c.node(root, &d.nodeDoc)
@@ -133,7 +133,7 @@ func (c *compiler) node(n *node, d *nodeDoc) {
 	}
 	c.fail(n, oneOf("globals", d.Globals, "", "anywhere", "before"))
 	c.fail(n, oneOf("verbs", d.Verbs, "", "exact", "prefix"))
-	c.fail(n, oneOf("output", d.Output, "", "tame", "filter"))
+	c.fail(n, oneOf("output", d.Output, "", "tame", "names", "filter"))
 	if d.Globals != "" {
 		n.globals = d.Globals == "anywhere"
 	}
@@ -141,7 +141,7 @@ func (c *compiler) node(n *node, d *nodeDoc) {
 		n.prefix = d.Verbs == "prefix"
 	}
 	if d.Output != "" {
-		n.output = output(max(0, slices.Index([]string{"", "tame", "filter"}, d.Output)))
+		n.output = map[string]output{"tame": outTame, "names": outNames, "filter": outFilter}[d.Output]
 	}
 	n.bare, n.anything, n.optionsSafe = n.bare || d.Bare, n.anything || d.Anything, n.optionsSafe || d.OptionsSafe
 	n.input = n.input || d.Input
@@ -281,7 +281,7 @@ func nodeKeys() []string {
 // child makes a verb; "a|b" gives it two names.
 func (c *compiler) child(n *node, names string) *node {
 	list := strings.Split(names, "|")
-	child := &node{name: list[0], names: list, path: n.path + "/" + list[0], parent: n, grammar: n.grammar, globals: n.globals, prefix: n.prefix, optionsSafe: false, abbreviate: n.abbreviate}
+	child := &node{output: outAny, name: list[0], names: list, path: n.path + "/" + list[0], parent: n, grammar: n.grammar, globals: n.globals, prefix: n.prefix, optionsSafe: false, abbreviate: n.abbreviate}
 	if n.over != nil {
 		child.over = n.over.verb[list[0]]
 	}

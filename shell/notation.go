@@ -12,7 +12,7 @@ type acts struct {
 	keep effects // stays in a dry run
 	drop effects // base effects that no longer hold
 
-	dry, stop, plain, tree, first bool
+	dry, stop, plain, tree, first, names bool
 }
 
 func (a *acts) empty() bool { return *a == acts{} }
@@ -43,6 +43,8 @@ func (a *acts) parse(token string) error {
 		a.tree = true
 	case "first":
 		a.first = true
+	case "names":
+		a.names = true
 	default:
 		bit, ok := effectBit(name)
 		if !ok {

@@ -17,6 +17,7 @@ type policy struct {
 	harmless patterns // exceptions of devices
 	breaking patterns // writing them is data_loss
 	trees    patterns // directories that hold secrets: reading all of them is read_secret
+	ordinary []string // names that no secret has, or "*" and what they end with
 	export   []exported
 	taint    patterns
 }
@@ -64,6 +65,7 @@ func (w *walker) pathRead(a *word, rule string, tree bool) {
 	if !a.known && !a.glob && hasWild(p) {
 		w.blind(a)
 		if p[0] == wild {
+			w.unseen(a, rule)
 			return
 		}
 	}
@@ -98,6 +100,22 @@ func (w *walker) waits(start, end int, rule string) {
 	}
 }
 
+// unseen judges a file of whose name nothing can be seen.
+func (w *walker) unseen(a *word, rule string) {
+	if a.said {
+		w.note(bitReadSecret, a.start, a.end, rule, chosenElsewhere)
+	}
+	if a.variable == "" {
+		return
+	}
+	if w.blindVars == nil {
+		w.blindVars = map[string]word{}
+	}
+	w.blindVars[a.variable] = *a
+}
+
+const chosenElsewhere = "reads a file that a text names: whoever wrote that chose the file"
+
 func (w *walker) blind(a *word) {
 	if !w.blindRead {
 		w.blindRead, w.blindAt = true, [2]int{a.start, a.end}
@@ -123,7 +141,8 @@ func (p *policy) mentions(s string) bool {
 		}
 		return false
 	}
-	return p.secret(path.Clean(s)) || p.secretName(path.Base(s))
+	whole := s != "" && s[0] == '/' && hasWild(s) // a pattern of whole names: its last element alone says nothing
+	return p.secret(path.Clean(s)) || !whole && p.secretName(path.Base(s))
 }
 
 // secret says whether a clean path may be one that holds secrets.
@@ -171,13 +190,22 @@ func (p *policy) breaksDevice(clean string) bool {
 	return p.breaking.meets(clean)
 }
 
+// isOrdinary says whether everything that a pattern of names finds has a name
+// that no secret has.
+func (p *policy) isOrdinary(name string) bool {
+	known := name[strings.LastIndexAny(name, "\x00\x01\x02")+1:]
+	return slices.ContainsFunc(p.ordinary, func(o string) bool {
+		return o == name || o[0] == '*' && strings.HasSuffix(known, o[1:])
+	})
+}
+
 // holdsSecrets says whether secrets lie below a directory.
 func (p *policy) holdsSecrets(dir string) bool {
 	dir = strings.TrimRight(dir, "/")
 	if dir == "" || dir == "~" {
 		return true
 	}
-	if p.trees.meets(dir) {
+	if p.trees.meets(dir) || p.secrets.meets(dir+"/x") {
 		return true
 	}
 	dir += "/"

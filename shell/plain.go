@@ -26,9 +26,9 @@ func (w *walker) plain(text string) bool {
 	}
 	w.source = text
 	for i, s := range w.stages {
-		before := w.out
-		if !s.piped {
-			before = outAny
+		before := outAny
+		if s.piped {
+			before = w.out
 		}
 		into := i+1 < len(w.stages) && w.stages[i+1].piped
 		w.producing = 0
@@ -36,7 +36,7 @@ func (w *walker) plain(text string) bool {
 			w.producing = 1
 		}
 		cwd, lost := w.cwd, w.cwdLost
-		w.pipedOutput, w.out = before, outAny
+		w.pipedOutput, w.out = before, outTame
 		w.fedInput = 0
 		if s.piped {
 			w.fedInput = 1
@@ -47,7 +47,7 @@ func (w *walker) plain(text string) bool {
 			w.cwd, w.cwdLost = cwd, lost
 		}
 	}
-	w.producing, w.fedInput = 0, 0
+	w.producing, w.fedInput, w.pipedOutput = 0, 0, outAny
 	return true
 }
 

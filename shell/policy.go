@@ -18,6 +18,7 @@ type policyDoc struct {
 	Trees    []string            `yaml:"trees"`
 	Devices  []string            `yaml:"devices"`
 	Harmless []string            `yaml:"harmless"`
+	Ordinary []string            `yaml:"ordinary"`
 	Breaking []string            `yaml:"breaking"`
 	Export   map[string][]string `yaml:"export"`
 	Taint    []string            `yaml:"taint"`
@@ -31,7 +32,7 @@ type exported struct {
 }
 
 // loadPolicy adds what a policy.yaml says. Lists only grow: of those that
-// excuse something (public, harmless, export), an operator's file may hold
+// excuse something (public, harmless, ordinary, export), an operator's file may hold
 // none unless it is the shipped one.
 func (k *Knowledge) loadPolicy(fsys fs.FS, extra bool) error {
 	data, err := fs.ReadFile(fsys, "policy.yaml")
@@ -45,8 +46,8 @@ func (k *Knowledge) loadPolicy(fsys fs.FS, extra bool) error {
 	if err := yaml.Load(data, &d, yaml.WithKnownFields()); err != nil {
 		return fmt.Errorf("policy.yaml: %w", err)
 	}
-	if extra && len(d.Public)+len(d.Harmless)+len(d.Export) > 0 {
-		return errors.New("policy.yaml: public, harmless and export loosen the rules: only the shipped policy has them")
+	if extra && len(d.Public)+len(d.Harmless)+len(d.Ordinary)+len(d.Export) > 0 {
+		return errors.New("policy.yaml: public, harmless, ordinary and export loosen the rules: only the shipped policy has them")
 	}
 	p := &k.policy
 	known := len(p.secrets.all)
@@ -61,6 +62,7 @@ func (k *Knowledge) loadPolicy(fsys fs.FS, extra bool) error {
 			l.into.add(newPattern(text))
 		}
 	}
+	p.ordinary = append(p.ordinary, d.Ordinary...)
 	for name, values := range d.Export {
 		p.export = append(p.export, exported{newPattern(name), values})
 	}

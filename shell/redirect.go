@@ -16,12 +16,13 @@ func (w *walker) redirect(r *syntax.Redirect, empty bool) {
 	}
 	switch r.Op {
 	case syntax.Hdoc, syntax.DashHdoc:
-		w.fed = append(w.fed, w.single(r.Hdoc))
+		here := w.single(r.Hdoc)
+		w.hereText(&here)
 		return
 	case syntax.WordHdoc:
 		here := w.single(r.Word)
 		w.mention(&here)
-		w.fed = append(w.fed, here)
+		w.hereText(&here)
 		return
 	}
 	from := len(w.args)
@@ -34,6 +35,14 @@ func (w *walker) redirect(r *syntax.Redirect, empty bool) {
 		w.target(r.Op, &targets[i], empty, start, end)
 	}
 	w.args = w.args[:from]
+}
+
+// hereText takes note of a text that a command is given to read.
+func (w *walker) hereText(here *word) {
+	w.fed = append(w.fed, *here)
+	if !here.said && here.variable == "" {
+		w.substituted = outNames // what is named in it can be seen
+	}
 }
 
 func (w *walker) target(op syntax.RedirOperator, a *word, empty bool, start, end int) {

@@ -222,6 +222,26 @@ func (w *walker) assign(a *syntax.Assign) {
 		w.survey()
 	}
 	w.vars.now[name] = value{text: val.text, ok: val.known, alts: val.alts, tame: val.tame}
+	w.holds(name, &val)
+}
+
+// holds takes note of what a variable gets, as far as it is not known: words
+// that something said, or what another variable holds.
+func (w *walker) holds(name string, a *word) {
+	if a.said {
+		w.told(name)
+	}
+	if a.variable != "" && len(w.copies) < maxCommands {
+		w.copies = append(w.copies, [2]string{name, a.variable})
+	}
+}
+
+// told notes that a variable holds what something said.
+func (w *walker) told(name string) {
+	if w.said == nil {
+		w.said = map[string]bool{}
+	}
+	w.said[name] = true
 }
 
 // staticVar returns the value of a plain $x that is known.
@@ -289,6 +309,7 @@ func (w *walker) param(b *builder, p *syntax.ParamExp, quoted bool) {
 		b.unknown(true, false)
 	case !plainParam(p):
 		w.crafted = w.crafted || rewrites(p) // a changed text may spell another name
+		b.variable = name
 		b.unknown(false, !quoted)
 	case v.ok && quoted:
 		b.text = append(b.text, v.text...)
@@ -298,6 +319,9 @@ func (w *walker) param(b *builder, p *syntax.ParamExp, quoted bool) {
 		b.alts, b.altPos = v.alts, len(b.text)
 		b.unknown(false, false)
 	default:
+		if !v.tame {
+			b.variable = name
+		}
 		b.unknown(v.tame, !quoted)
 	}
 }

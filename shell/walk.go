@@ -46,9 +46,13 @@ type walker struct {
 	mentioned   bool     // the names of secrets are searched for
 	blindRead   bool     // a file is read whose name is not known
 	blindAt     [2]int
-	fedInput    int    // above 0: the input is a pipe, a file or a text, and ends with it
-	out         output // what the last simple command printed
-	pipedOutput output // what stands before the pipe
+	said        map[string]bool // variables that hold what something said, see output
+	copies      [][2]string     // variables that got the value of another one
+	blindVars   map[string]word // variables that name a file to read
+	fedInput    int             // above 0: the input is a pipe, a file or a text, and ends with it
+	out         output          // the loosest of what was printed since this was last taken
+	pipedOutput output          // what the input holds
+	substituted output          // what the last <(…) prints
 }
 
 // walker returns one that has seen nothing.
@@ -57,17 +61,20 @@ func (k *Knowledge) walker() *walker {
 	if !ok {
 		w = &walker{}
 	}
-	*w = walker{k: k, parser: w.parser, args: w.args[:0], seen: w.seen[:0], words: w.words[:0], stages: w.stages, touches: w.touches[:0], frames: w.frames}
+	*w = walker{k: k, pipedOutput: outAny, parser: w.parser, args: w.args[:0], seen: w.seen[:0], words: w.words[:0], stages: w.stages, touches: w.touches[:0], frames: w.frames}
 	return w
 }
 
-// output says what the words are that a command prints.
+// output says what the words are that a command prints, from what can do least
+// as an argument to what can do most. A file whose name something said that is
+// no list of names may be any file: its writer chose it.
 type output uint8
 
 const (
-	outAny    output = iota
-	outTame          // numbers and plain names: no options, no paths
-	outFilter        // lines of its input
+	outTame   output = iota // numbers and plain names: no options, no paths; or nothing
+	outNames                // names of files that are there
+	outAny                  // what something says
+	outFilter               // of a command: lines of its input
 )
 
 // finding is an Evidence before its sentence is written.
@@ -112,20 +119,24 @@ func (w *walker) stmt(s *syntax.Stmt) {
 		start, end := w.span(s)
 		w.note(bitRuntime, start, end, "shell/background", "a command in the background goes on when the limits have passed")
 	}
-	input := w.fedInput
+	input, piped := w.fedInput, w.pipedOutput
 	if len(s.Redirs) > 0 {
 		empty := printsNothing(s.Cmd)
 		for _, r := range s.Redirs {
+			w.substituted = outAny
 			w.redirect(r, empty)
 			if givesInput(r) {
 				w.fedInput++
+				w.pipedOutput = w.substituted
 			}
 		}
 	}
 	if s.Cmd != nil {
 		w.command(s.Cmd)
+	} else {
+		w.out = outAny // $(<file)
 	}
-	w.fedInput = input
+	w.fedInput, w.pipedOutput = input, piped
 }
 
 // printsNothing says whether what is written to by this command is emptied.
@@ -216,27 +227,23 @@ func alwaysTrue(c *syntax.WhileClause) bool {
 
 func (w *walker) binary(c *syntax.BinaryCmd) {
 	pipe := c.Op == syntax.Pipe || c.Op == syntax.PipeAll
-	cwd, lost := w.cwd, w.cwdLost
-	before := w.pipedOutput
-	if pipe {
-		w.producing++
+	if !pipe {
+		w.stmt(c.X)
+		w.stmt(c.Y)
+		return
 	}
+	cwd, lost, piped, out := w.cwd, w.cwdLost, w.pipedOutput, w.out
+	w.producing++
+	w.out = outTame
 	w.stmt(c.X)
-	if pipe {
-		w.producing--
-		w.cwd, w.cwdLost = cwd, lost
-		w.pipedOutput = w.out
-		w.fedInput++
-	}
-	w.out = outAny
+	w.producing--
+	w.cwd, w.cwdLost = cwd, lost
+	w.pipedOutput, w.out = w.out, outTame
+	w.fedInput++
 	w.stmt(c.Y)
-	if pipe {
-		w.fedInput--
-		w.cwd, w.cwdLost = cwd, lost
-		w.pipedOutput = before
-	} else {
-		w.out = outAny // two commands may have printed
-	}
+	w.fedInput--
+	w.cwd, w.cwdLost = cwd, lost
+	w.pipedOutput, w.out = piped, max(out, w.out)
 }
 
 func (w *walker) loop(c *syntax.ForClause) {
@@ -255,6 +262,9 @@ func (w *walker) loop(c *syntax.ForClause) {
 			w.note(bitEnvTaint, start, end, "shell/for", "the variable "+l.Name.Value+" changes what later programs are or obey")
 		}
 		w.vars.now[l.Name.Value] = w.each(items)
+		for i := range items {
+			w.holds(l.Name.Value, &items[i])
+		}
 		w.args = w.args[:from]
 	case *syntax.CStyleLoop:
 		if l.Cond == nil {
@@ -300,6 +310,10 @@ func (w *walker) function(c *syntax.FuncDecl) {
 	if w.vars.now == nil {
 		w.survey()
 	}
+	switch c.Body.Cmd.(type) {
+	case *syntax.CallExpr, *syntax.DeclClause, *syntax.LetClause, *syntax.FuncDecl, *syntax.TimeClause, *syntax.CoprocClause, *syntax.BinaryCmd, nil:
+		w.note(bitUnknown, start, end, "shell/function", "bash takes only a compound command for a function")
+	}
 	w.inFunction++
 	w.stmt(c.Body)
 	w.inFunction--
@@ -335,28 +349,28 @@ func (w *walker) declare(c *syntax.DeclClause) {
 	}
 	if !named {
 		w.note(bitReadSecret, start, end, rule, name+" shows variables, and so the secrets of the environment")
+		w.out = outAny
 	}
-	w.out = outAny
 }
 
-// substitution judges $(…) and says whether its words are tame.
-func (w *walker) substitution(c *syntax.CmdSubst) (tame bool) {
+// substitution judges $(…) and says what its words are.
+func (w *walker) substitution(c *syntax.CmdSubst) output {
 	start, end := w.span(c)
 	if c.TempFile || c.ReplyVar {
 		w.note(bitUnknown, start, end, "shell/substitution", "this form of substitution belongs to newer shells")
 	}
-	cwd, lost, piped, from := w.cwd, w.cwdLost, w.pipedOutput, len(w.args)
+	cwd, lost, piped, out, from := w.cwd, w.cwdLost, w.pipedOutput, w.out, len(w.args)
 	w.producing++
-	w.pipedOutput, w.out = outAny, outAny
+	w.pipedOutput, w.out = outAny, outTame
 	// The words of the outer command are kept: they are judged after these.
 	outer := w.args
 	w.args = w.args[from:]
 	w.stmts(c.Stmts)
 	w.args = outer
-	tame = len(c.Stmts) == 1 && w.out == outTame
+	gives := w.out
 	w.producing--
-	w.cwd, w.cwdLost, w.pipedOutput, w.out = cwd, lost, piped, outAny
-	return tame
+	w.cwd, w.cwdLost, w.pipedOutput, w.out = cwd, lost, piped, out
+	return gives
 }
 
 // arith judges an arithmetic expression: a variable in it whose value is not

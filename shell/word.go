@@ -28,12 +28,14 @@ type word struct {
 	alts []string
 	// alts, when not empty, are all the texts an unknown word may be.
 
-	start, end int  // byte offsets in the classified text
-	known      bool // text is exactly the argument
-	glob       bool // the shell replaces it by names of files
-	many       bool // may become no argument or several
-	tame       bool // unknown, but a number or a plain name: no option, no path
-	bare       bool // unquoted text of another script's punctuation: cannot be judged
+	start, end int    // byte offsets in the classified text
+	known      bool   // text is exactly the argument
+	glob       bool   // the shell replaces it by names of files
+	many       bool   // may become no argument or several
+	tame       bool   // unknown, but a number or a plain name: no option, no path
+	said       bool   // unknown, and the words of something that does not list names of files
+	variable   string // the variable that it is in part
+	bare       bool   // unquoted text of another script's punctuation: cannot be judged
 }
 
 // mayDash says whether an argument, or one of those the word becomes, may
@@ -329,14 +331,19 @@ func (w *walker) part(b *builder, part syntax.WordPart, quoted, first bool) {
 	case *syntax.ParamExp:
 		w.param(b, p, quoted)
 	case *syntax.CmdSubst:
-		b.unknown(w.substitution(p), !quoted)
+		gives := w.substitution(p)
+		b.said = b.said || gives > outNames
+		b.unknown(gives == outTame, !quoted)
 	case *syntax.ArithmExp:
 		w.arith(p.X)
 		b.unknown(true, false)
 	case *syntax.ProcSubst:
+		out := w.out
 		w.producing++
+		w.out = outTame
 		w.stmts(p.Stmts)
 		w.producing--
+		w.substituted, w.out = w.out, out
 		b.text = append(b.text, "/dev/fd/63"...)
 	case *syntax.BraceExp:
 		b.sequence(p)
