@@ -349,21 +349,20 @@ func (w *walker) value(c *call, o *option, args []word, i int) int {
 	return i + 1
 }
 
-// abbreviated finds the only long option that begins with a name.
+// abbreviated finds the only long option that begins with a name. Where several
+// do that are judged alike, it is the first of them by name.
 func (n *node) abbreviated(name string) *option {
 	var found *option
 	for m := n; m != nil; m = m.parent {
 		for full, o := range m.opts {
-			if strings.HasPrefix(full, name) {
-				if found != nil && found.value.kind != o.value.kind {
-					return nil
-				}
-				if found == nil || o.acts.add|o.acts.keep != 0 {
-					found = o
-				}
-				if found != o && found.acts != o.acts {
-					return nil
-				}
+			if !strings.HasPrefix(full, name) {
+				continue
+			}
+			if found != nil && (found.value.kind != o.value.kind || found.acts != o.acts) {
+				return nil
+			}
+			if found == nil || full < found.name {
+				found = o
 			}
 		}
 		if !m.globals {

@@ -17,11 +17,29 @@ import (
 func (k *Knowledge) Classify(command string) Verdict {
 	w := k.walker()
 	defer k.walkers.Put(w)
+	return w.verdict(w.judged(command))
+}
+
+// Explain judges a command and, where one word more or less makes it read-only,
+// says so as the hint. It costs as much as judging a few commands.
+func (k *Knowledge) Explain(command string) Verdict {
+	w := k.walker()
+	defer k.walkers.Put(w)
+	w.advising = true
+	v := w.verdict(w.judged(command))
+	if v.Class != writ.ReadOnly && v.Hint == "" {
+		v.Hint = w.advise(v.Command)
+	}
+	return v
+}
+
+// judged judges a command, and returns the text that was judged.
+func (w *walker) judged(command string) string {
 	if w.plain(command) {
 		w.settle()
-		return w.verdict(command)
+		return command
 	}
-	return w.verdict(w.parsed(command))
+	return w.parsed(command)
 }
 
 // parsed judges a command by its tree, and returns the text that was judged.

@@ -7,7 +7,7 @@ import (
 
 // judge turns what was read into effects.
 func (w *walker) judge(c *call) {
-	n := c.node
+	n, seen := c.node, len(w.seen)
 	var a acts
 	for i := range c.opts {
 		g := &c.opts[i]
@@ -63,6 +63,7 @@ func (w *walker) judge(c *call) {
 	}
 	w.effects(c, a.add|a.keep)
 	w.output(c)
+	w.edits(c, seen)
 }
 
 // readsFiles says whether an operand names what is read, so that the input is not.

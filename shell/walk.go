@@ -21,6 +21,9 @@ type walker struct {
 	touches []Touch
 	hint    string
 
+	advising bool
+	tries    []edit // what may make the text read-only
+
 	vars       variables
 	args       []word  // scratch: the words of the simple commands being judged
 	stages     []stage // scratch: the commands of a plain text
@@ -61,8 +64,13 @@ func (k *Knowledge) walker() *walker {
 	if !ok {
 		w = &walker{}
 	}
-	*w = walker{k: k, pipedOutput: outAny, parser: w.parser, args: w.args[:0], seen: w.seen[:0], words: w.words[:0], stages: w.stages, touches: w.touches[:0], frames: w.frames}
+	*w = k.fresh(w)
 	return w
+}
+
+// fresh is a walker with the memory of another one.
+func (k *Knowledge) fresh(w *walker) walker {
+	return walker{k: k, pipedOutput: outAny, parser: w.parser, args: w.args[:0], seen: w.seen[:0], words: w.words[:0], tries: w.tries[:0], stages: w.stages, touches: w.touches[:0], frames: w.frames}
 }
 
 // output says what the words are that a command prints, from what can do least

@@ -55,7 +55,7 @@ called read_only.`,
 			case score != "":
 				return p.withInput(score, func(in io.Reader) error { return p.classifyScore(k, in) })
 			}
-			p.showVerdict(k.Classify(args[0]), class)
+			p.showVerdict(k.Explain(args[0]), class)
 			return nil
 		},
 	}
