@@ -18,8 +18,12 @@ type call struct {
 	lost       bool   // a word was not understood: what stands after it may be anything
 	noted      bool
 	dry        bool // a trusted dry run
-	names      bool // it prints names of files, not what they hold
+	given      bool // what it prints is known from how it is used
+	prints     output
 }
+
+// gives notes what a call prints as it is used here.
+func (c *call) gives(prints output) { c.given, c.prints = true, prints }
 
 // given is an option as it was used.
 type given struct {
@@ -95,7 +99,7 @@ func (w *walker) argv(args []word) {
 	}
 	name := first.text
 	if w.vars.functions[name] {
-		w.out = outAny
+		w.out = outMade
 		return
 	}
 	if strings.Contains(name, "/") {

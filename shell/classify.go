@@ -176,20 +176,21 @@ func (w *walker) settle() {
 // settleVars judges the variables that name files: a loop may read what is
 // assigned further down.
 func (w *walker) settleVars() {
-	if len(w.blindVars) == 0 || len(w.said) == 0 {
+	if len(w.blindVars) == 0 || len(w.holding) == 0 {
 		return
 	}
 	for more := true; more; {
 		more = false
 		for _, c := range w.copies {
-			if w.said[c[1]] && !w.said[c[0]] {
-				w.said[c[0]], more = true, true
+			if w.holding[c[1]] > w.holding[c[0]] {
+				w.holding[c[0]], more = w.holding[c[1]], true
 			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.blindVars)) {
-		if a := w.blindVars[name]; w.said[name] {
-			w.note(bitReadSecret, a.start, a.end, "paths/blind", chosenElsewhere)
+		v := w.blindVars[name]
+		if why := chosen(w.holding[name], v.whole); why != "" {
+			w.note(bitReadSecret, v.start, v.end, "paths/blind", why)
 		}
 	}
 }

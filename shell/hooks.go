@@ -132,11 +132,8 @@ func hookCd(w *walker, c *call) {
 	}
 }
 
-// hookCrafts is for commands that print what they are told: their text may
-// become the name of a file.
-func hookCrafts(w *walker, c *call) {
-	w.crafted = w.crafted || w.producing > 0
-}
+// hookCrafts is for commands that print what they are told.
+func hookCrafts(w *walker, c *call) { c.gives(outMade) }
 
 // hookShows is for set, which alone shows all variables.
 func hookShows(w *walker, c *call) {
@@ -291,8 +288,8 @@ func hookRead(w *walker, c *call) {
 	}
 	for i := range c.operands {
 		a := &c.operands[i]
-		if w.pipedOutput > outNames && w.fedInput > 0 {
-			w.told(a.text)
+		if w.fedInput > 0 {
+			w.told(a.text, w.pipedOutput)
 		}
 		if !a.known || !syntax.ValidName(a.text) {
 			w.note(bitExecOpaque, a.start, a.end, c.node.path, "a name with a subscript may run what stands in it: "+a.show())

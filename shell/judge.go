@@ -28,7 +28,9 @@ func (w *walker) judge(c *call) {
 		w.out = outAny
 		return
 	}
-	c.names = a.names
+	if a.names {
+		c.gives(outNames)
+	}
 	c.dry = a.dry
 	a.drop |= c.present(&a)
 	a.add |= n.base.add &^ a.drop
@@ -292,11 +294,11 @@ func (w *walker) rest(c *call, s *spec, words []word) {
 		for i := range list {
 			if strings.Contains(list[i].text, replace) {
 				list[i].text = strings.ReplaceAll(list[i].text, replace, "\x00")
-				list[i].known, list[i].alts, list[i].said = false, nil, gives > outNames
+				list[i].known, list[i].alts, list[i].gives = false, nil, gives
 			}
 		}
 	} else if c.node.appends {
-		list = append(list, word{text: "\x00", many: true, tame: gives == outTame, said: gives > outNames, start: c.start, end: c.end})
+		list = append(list, word{text: "\x00", many: true, tame: gives == outTame, gives: gives, start: c.start, end: c.end})
 	}
 	if s.kind == kindShell {
 		w.shellWords(list)
@@ -330,8 +332,8 @@ func framed(c *call) bool {
 func (w *walker) output(c *call) {
 	gives := c.node.output
 	switch {
-	case c.names:
-		gives = outNames
+	case c.given:
+		gives = c.prints
 	case gives == outFilter:
 		gives = w.pipedOutput
 		for i := range c.node.operands {
@@ -340,8 +342,7 @@ func (w *walker) output(c *call) {
 			}
 		}
 	case gives != outAny && framed(c):
-		gives = outAny
-		w.crafted = w.crafted || w.producing > 0
+		gives = outMade
 	case gives == outAny && !c.node.foreign && c.node.takesCommand(len(c.operands)):
 		return // only what its command prints
 	}

@@ -64,8 +64,8 @@ func (w *walker) pathRead(a *word, rule string, tree bool) {
 	}
 	if !a.known && !a.glob && hasWild(p) {
 		w.blind(a)
+		w.unseen(a, rule)
 		if p[0] == wild {
-			w.unseen(a, rule)
 			return
 		}
 	}
@@ -100,21 +100,37 @@ func (w *walker) waits(start, end int, rule string) {
 	}
 }
 
-// unseen judges a file of whose name nothing can be seen.
-func (w *walker) unseen(a *word, rule string) {
-	if a.said {
-		w.note(bitReadSecret, a.start, a.end, rule, chosenElsewhere)
-	}
-	if a.variable == "" {
-		return
-	}
-	if w.blindVars == nil {
-		w.blindVars = map[string]word{}
-	}
-	w.blindVars[a.variable] = *a
+// blindVar is where a variable names a file to read.
+type blindVar struct {
+	whole      bool // the file is anybody's choice who sets the variable
+	start, end int
 }
 
-const chosenElsewhere = "reads a file that a text names: whoever wrote that chose the file"
+// unseen judges a file of whose name something cannot be seen.
+func (w *walker) unseen(a *word, rule string) {
+	whole := a.text[0] == wild || a.text[len(a.text)-1] == wild // with ../ in it, the end is as good as all
+	if why := chosen(a.gives, whole); why != "" {
+		w.note(bitReadSecret, a.start, a.end, rule, why)
+	}
+	for _, name := range a.variables {
+		if w.blindVars == nil {
+			w.blindVars = map[string]blindVar{}
+		}
+		w.blindVars[name] = blindVar{whole || w.blindVars[name].whole, a.start, a.end}
+	}
+}
+
+// chosen says why a file may not be read whose name, or part of it, comes from
+// an output. What a text says may stand within a name, but not be all of it.
+func chosen(gives output, whole bool) string {
+	switch {
+	case gives == outMade:
+		return "reads a file whose name is put together here"
+	case gives == outAny && whole:
+		return "reads a file that a text names: whoever wrote that chose the file"
+	}
+	return ""
+}
 
 func (w *walker) blind(a *word) {
 	if !w.blindRead {

@@ -40,7 +40,7 @@ func (w *walker) redirect(r *syntax.Redirect, empty bool) {
 // hereText takes note of a text that a command is given to read.
 func (w *walker) hereText(here *word) {
 	w.fed = append(w.fed, *here)
-	if !here.said && here.variable == "" {
+	if here.gives <= outNames && len(here.variables) == 0 {
 		w.substituted = outNames // what is named in it can be seen
 	}
 }

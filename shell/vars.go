@@ -225,23 +225,25 @@ func (w *walker) assign(a *syntax.Assign) {
 	w.holds(name, &val)
 }
 
-// holds takes note of what a variable gets, as far as it is not known: words
-// that something said, or what another variable holds.
+// holds takes note of what a variable gets, as far as it is not known.
 func (w *walker) holds(name string, a *word) {
-	if a.said {
-		w.told(name)
-	}
-	if a.variable != "" && len(w.copies) < maxCommands {
-		w.copies = append(w.copies, [2]string{name, a.variable})
+	w.told(name, a.gives)
+	for _, from := range a.variables {
+		if len(w.copies) < maxCommands {
+			w.copies = append(w.copies, [2]string{name, from})
+		}
 	}
 }
 
-// told notes that a variable holds what something said.
-func (w *walker) told(name string) {
-	if w.said == nil {
-		w.said = map[string]bool{}
+// told notes what a variable holds.
+func (w *walker) told(name string, gives output) {
+	if gives <= outNames {
+		return
 	}
-	w.said[name] = true
+	if w.holding == nil {
+		w.holding = map[string]output{}
+	}
+	w.holding[name] = max(w.holding[name], gives)
 }
 
 // staticVar returns the value of a plain $x that is known.
@@ -309,7 +311,7 @@ func (w *walker) param(b *builder, p *syntax.ParamExp, quoted bool) {
 		b.unknown(true, false)
 	case !plainParam(p):
 		w.crafted = w.crafted || rewrites(p) // a changed text may spell another name
-		b.variable = name
+		b.variables = append(b.variables, name)
 		b.unknown(false, !quoted)
 	case v.ok && quoted:
 		b.text = append(b.text, v.text...)
@@ -320,7 +322,7 @@ func (w *walker) param(b *builder, p *syntax.ParamExp, quoted bool) {
 		b.unknown(false, false)
 	default:
 		if !v.tame {
-			b.variable = name
+			b.variables = append(b.variables, name)
 		}
 		b.unknown(v.tame, !quoted)
 	}

@@ -44,18 +44,18 @@ type walker struct {
 
 	// Reads of files whose names come from elsewhere are judged at the end.
 	producing   int      // within a substitution, or before a pipe
-	crafted     bool     // text that was typed here is turned into names of files
+	crafted     bool     // a variable is changed letter by letter, and may become the name of a file
 	words       []string // the static words of the text
 	mentioned   bool     // the names of secrets are searched for
 	blindRead   bool     // a file is read whose name is not known
 	blindAt     [2]int
-	said        map[string]bool // variables that hold what something said, see output
-	copies      [][2]string     // variables that got the value of another one
-	blindVars   map[string]word // variables that name a file to read
-	fedInput    int             // above 0: the input is a pipe, a file or a text, and ends with it
-	out         output          // the loosest of what was printed since this was last taken
-	pipedOutput output          // what the input holds
-	substituted output          // what the last <(…) prints
+	holding     map[string]output   // what variables hold at the loosest
+	copies      [][2]string         // variables that got the value of another one
+	blindVars   map[string]blindVar // variables that name a file to read
+	fedInput    int                 // above 0: the input is a pipe, a file or a text, and ends with it
+	out         output              // the loosest of what was printed since this was last taken
+	pipedOutput output              // what the input holds
+	substituted output              // what the last <(…) prints
 }
 
 // walker returns one that has seen nothing.
@@ -82,6 +82,7 @@ const (
 	outTame   output = iota // numbers and plain names: no options, no paths; or nothing
 	outNames                // names of files that are there
 	outAny                  // what something says
+	outMade                 // words that were put together here, or may have been
 	outFilter               // of a command: lines of its input
 )
 

@@ -28,14 +28,14 @@ type word struct {
 	alts []string
 	// alts, when not empty, are all the texts an unknown word may be.
 
-	start, end int    // byte offsets in the classified text
-	known      bool   // text is exactly the argument
-	glob       bool   // the shell replaces it by names of files
-	many       bool   // may become no argument or several
-	tame       bool   // unknown, but a number or a plain name: no option, no path
-	said       bool   // unknown, and the words of something that does not list names of files
-	variable   string // the variable that it is in part
-	bare       bool   // unquoted text of another script's punctuation: cannot be judged
+	start, end int      // byte offsets in the classified text
+	known      bool     // text is exactly the argument
+	glob       bool     // the shell replaces it by names of files
+	many       bool     // may become no argument or several
+	tame       bool     // unknown, but a number or a plain name: no option, no path
+	gives      output   // of an unknown one: where it comes from, at the loosest
+	variables  []string // those it comes from
+	bare       bool     // unquoted text of another script's punctuation: cannot be judged
 }
 
 // mayDash says whether an argument, or one of those the word becomes, may
@@ -332,7 +332,7 @@ func (w *walker) part(b *builder, part syntax.WordPart, quoted, first bool) {
 		w.param(b, p, quoted)
 	case *syntax.CmdSubst:
 		gives := w.substitution(p)
-		b.said = b.said || gives > outNames
+		b.gives = max(b.gives, gives)
 		b.unknown(gives == outTame, !quoted)
 	case *syntax.ArithmExp:
 		w.arith(p.X)
