@@ -18,6 +18,7 @@ type call struct {
 	lost       bool   // a word was not understood: what stands after it may be anything
 	noted      bool
 	dry        bool // a trusted dry run
+	dashed     bool // a "--" ended the options
 	given      bool // what it prints is known from how it is used
 	prints     output
 }
@@ -158,13 +159,30 @@ func (w *walker) drastic(args []word, texts bool) {
 	}
 }
 
+// keepDire keeps the first word that tells of removing, of those that something is
+// told to print or a variable gets: where code is run that cannot be seen, it
+// may be that.
+func (w *walker) keepDire(a *word) {
+	if w.dire == nil && saysDrastic(a.text) != "" {
+		dire := *a
+		w.dire = &dire
+	}
+}
+
 func (w *walker) drasticText(a *word) {
-	for f := range strings.FieldsFuncSeq(a.text, func(r rune) bool { return strings.ContainsRune(" \t\n'\"`;|&(){}[],=:.$\\", r) }) {
+	if f := saysDrastic(a.text); f != "" {
+		w.note(bitDataLoss, a.start, a.end, "shell/words", "the word "+f+" tells of removing")
+	}
+}
+
+// saysDrastic returns the first word of a text that tells of removing.
+func saysDrastic(text string) string {
+	for f := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(" \t\n'\"`;|&(){}[],=:.$\\", r) }) {
 		if drasticWord(f[strings.LastIndexByte(f, '/')+1:]) {
-			w.note(bitDataLoss, a.start, a.end, "shell/words", "the word "+f+" tells of removing")
-			return
+			return f
 		}
 	}
+	return ""
 }
 
 // drasticWord is asked only of what cannot be judged: it makes a class
@@ -213,7 +231,7 @@ func (w *walker) read(c *call, args []word) {
 		a := &args[i]
 		n := c.node
 		if options && (a.known && a.text == "--") {
-			options = false
+			options, c.dashed = false, true
 			continue
 		}
 		if options && n.grammar == oldstyle && i == 0 && a.known && a.text != "" && a.text[0] != '-' {

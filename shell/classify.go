@@ -156,6 +156,9 @@ func (w *walker) settle() {
 			w.drasticText(&w.fed[i])
 		}
 	}
+	if w.dire != nil && w.found&bitExecOpaque != 0 {
+		w.drasticText(w.dire)
+	}
 	if !w.blindRead {
 		return
 	}

@@ -94,6 +94,9 @@ func (w *walker) findTree(c *call) {
 		if i < len(c.operands) {
 			from = c.operands[i].text
 		}
+		if path.Clean(from) == "/" {
+			w.note(bitUnbounded, c.start, c.end, c.node.path, "goes through every file there is")
+		}
 		if w.k.policy.holdsSecrets(path.Clean(w.absolute(from))) && !(narrow && ordinary) {
 			w.mentioned = true
 		}

@@ -36,8 +36,12 @@ func hook(name string) func(*walker, *call) {
 		return hookSu
 	case "sysctl":
 		return hookSysctl
+	case "checkout":
+		return hookCheckout
 	case "crafts":
 		return hookCrafts
+	case "stat":
+		return hookStat
 	case "below":
 		return hookBelow
 	case "shows":
@@ -133,7 +137,44 @@ func hookCd(w *walker, c *call) {
 }
 
 // hookCrafts is for commands that print what they are told.
-func hookCrafts(w *walker, c *call) { c.gives(outMade) }
+func hookCrafts(w *walker, c *call) {
+	c.gives(outMade)
+	for i := range c.operands {
+		w.keepDire(&c.operands[i])
+	}
+	for i := range c.opts {
+		w.keepDire(&c.opts[i].val)
+	}
+}
+
+// hookStat knows the formats of stat that print numbers.
+func hookStat(w *walker, c *call) {
+	hookCrafts(w, c)
+	g := c.has("-c", "--format", "--printf")
+	if g == nil || !g.val.known {
+		return
+	}
+	rest := g.val.text
+	for _, verb := range []string{"%a", "%b", "%B", "%f", "%g", "%h", "%i", "%o", "%s", "%u", "%W", "%X", "%Y", "%Z", "%A", "%U", "%G"} {
+		rest = strings.ReplaceAll(rest, verb, "")
+	}
+	if strings.Trim(rest, " :,\\n") == "" {
+		c.gives(outTame)
+	}
+}
+
+// hookCheckout tells what git checkout takes back, and so loses, from a change
+// of the branch.
+func hookCheckout(w *walker, c *call) {
+	lost := c.dashed || len(c.operands) > 1
+	for i := range c.operands {
+		a := &c.operands[i]
+		lost = lost || !a.known || a.text == "." || strings.HasPrefix(a.text, "./") || strings.HasPrefix(a.text, ":")
+	}
+	if lost && c.has("-b", "-B", "--orphan", "--detach", "-d") == nil {
+		w.note(bitDataLoss, c.start, c.end, c.node.path, "git checkout of files loses what was changed in them")
+	}
+}
 
 // hookShows is for set, which alone shows all variables.
 func hookShows(w *walker, c *call) {

@@ -19,10 +19,16 @@ func (w *walker) judge(c *call) {
 			}
 			a.merge(&one)
 		}
+		if g.has && writesNowhere(&g.opt.value, &g.val) {
+			o.add, o.keep = 0, 0
+		}
 		a.merge(&o)
 	}
+	if c.lost {
+		a.plain, a.drop = false, 0
+	}
 	if c.lost || w.foreign > 0 {
-		a.dry, a.stop, a.plain, a.drop = false, false, false, 0
+		a.dry, a.stop = false, false
 	}
 	if a.stop {
 		w.out = outAny
@@ -66,6 +72,12 @@ func (w *walker) judge(c *call) {
 	w.effects(c, a.add|a.keep)
 	w.output(c)
 	w.edits(c, seen)
+}
+
+// writesNowhere says whether a value is a file that is written, and is one that
+// keeps nothing.
+func writesNowhere(s *spec, v *word) bool {
+	return (s.kind == kindPathWrite || s.kind == kindPathOut) && v.known && sink(v.text)
 }
 
 // readsFiles says whether an operand names what is read, so that the input is not.

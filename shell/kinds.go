@@ -7,7 +7,7 @@ import (
 // kind judges one value by what it is.
 func (w *walker) kind(c *call, s *spec, v *word, a *acts, option bool) {
 	w.steps++
-	if own := s.acts.add&^boolBits(a.dry) | s.acts.keep; own != 0 && !option {
+	if own := s.acts.add&^boolBits(a.dry) | s.acts.keep; own != 0 && !option && !writesNowhere(s, v) {
 		w.noteAll(own, v.start, v.end, c.node.path, strings.ReplaceAll(c.node.path, "/", " ")+" with "+v.show())
 	}
 	// In a dry run only what an option's value does by itself remains.

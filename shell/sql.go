@@ -34,6 +34,8 @@ func (w *walker) sqlText(v *word, dialect string) (effects, string) {
 		}
 		if b, s := sqlStatement(toks[:end], dialect); b != 0 {
 			bits, why = bits|b, s
+		} else if bits == 0 && slices.ContainsFunc(toks[:end], sqlWaits) {
+			bits, why = bitUnbounded, "the statement waits as long as it says"
 		}
 		toks = toks[min(end+1, len(toks)):]
 	}
@@ -139,7 +141,7 @@ func sqlStatement(t []string, dialect string) (effects, string) {
 			}
 			return bitConfig, "the statement's analyze runs or changes something"
 		}
-		if i+1 < len(t) && t[i+1] == "(" && (isWordByte(tok[0]) || tok[0] == '"') && !sqlFunction(tok) {
+		if i+1 < len(t) && t[i+1] == "(" && (isWordByte(tok[0]) || tok[0] == '"') && !sqlFunction(tok) && !sqlWaits(tok) {
 			return bitUnknown, "the function " + strings.Trim(tok, "\"") + " is not known to only read"
 		}
 	}
@@ -152,6 +154,11 @@ func sqlStatement(t []string, dialect string) (effects, string) {
 		}
 	}
 	return bitUnknown, "the statement does not begin as one that only reads"
+}
+
+// sqlWaits lists the functions that wait.
+func sqlWaits(name string) bool {
+	return name == "sleep" || name == "pg_sleep" || name == "benchmark"
 }
 
 // sqlFunction lists words that may stand before a bracket: functions that only

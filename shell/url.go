@@ -8,6 +8,12 @@ import (
 // url judges the address of a request that only gets: the address itself
 // carries data to whoever it names.
 func (w *walker) url(v *word) (effects, string) {
+	if v.glob && !v.many && !strings.ContainsRune(v.text, wild) && loopback(hostOf(strings.TrimPrefix(v.text, "http://"))) {
+		// No file is called so: the shell hands it over as it stands.
+		plain := *v
+		plain.text, plain.known, plain.glob = strings.NewReplacer("\x01", "*", "\x02", "?").Replace(v.text), true, false
+		return w.url(&plain)
+	}
 	if !v.known {
 		rest, ok := strings.CutPrefix(v.text, "http://")
 		// What is not known must come after the end of the host and its port.

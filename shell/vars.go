@@ -211,6 +211,7 @@ func (w *walker) assign(a *syntax.Assign) {
 	}
 	val := w.single(a.Value)
 	w.mention(&val)
+	w.keepDire(&val)
 	if a.Name == nil {
 		return
 	}

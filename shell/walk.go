@@ -17,6 +17,7 @@ type walker struct {
 
 	found   effects
 	fed     []word // the texts that commands are given to read
+	dire    *word  // a text that tells of removing, and may be run by what runs what it is given
 	seen    []finding
 	touches []Touch
 	hint    string
@@ -469,6 +470,29 @@ func (w *walker) subscript(x syntax.ArithmExpr) {
 	w.arith(x)
 }
 
+// nestedRepeat says whether a regular expression repeats a group in which
+// something repeats, or cannot be seen.
+func nestedRepeat(wd *syntax.Word) bool {
+	text := ""
+	for _, p := range wd.Parts {
+		switch p := p.(type) {
+		case *syntax.Lit:
+			text += p.Value
+		case *syntax.SglQuoted, *syntax.DblQuoted: // compared as it stands
+		default:
+			return true
+		}
+	}
+	repeats := false
+	for i := range len(text) {
+		if text[i] == ')' && repeats && i+1 < len(text) && strings.IndexByte("+*{", text[i+1]) >= 0 {
+			return true
+		}
+		repeats = repeats || strings.IndexByte("+*{", text[i]) >= 0
+	}
+	return false
+}
+
 // test judges what stands in [[ … ]].
 func (w *walker) test(x syntax.TestExpr) {
 	w.steps++
@@ -500,6 +524,10 @@ func (w *walker) test(x syntax.TestExpr) {
 				}
 			}
 			return
+		}
+		if wd, ok := x.Y.(*syntax.Word); ok && x.Op == syntax.TsReMatch && nestedRepeat(wd) {
+			start, end := w.span(x)
+			w.note(bitUnbounded, start, end, "shell/test", "repeats what repeats: this comparison may take very long")
 		}
 		w.test(x.X)
 		w.test(x.Y)
