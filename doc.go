@@ -4,8 +4,8 @@
 //
 // Everything that crosses is defined here and nowhere else: the [Envelope] (all
 // that was decided on), the [Writ] (the envelope with its approvals, signed by
-// the gate, good for one use), the [Observation] and the [Receipt] (the
-// executor's signed answers). None of these types holds a sentence that a
+// the gate, good for one use), the [Observation], the [Receipt] and the [Finding]
+// (the executor's signed answers). None of these types holds a sentence that a
 // requester wrote: a planner's reasons, a ticket's text or a page from the web
 // can steer nothing on the executor's side, because they do not get there.
 //
@@ -30,7 +30,7 @@
 //
 //	"writ/v1 " kind "\n" payload
 //
-// with kind one of "writ", "observation", "receipt", so that a text sealed as
+// with kind one of "writ", "observation", "receipt", "finding", so that a text sealed as
 // one kind cannot be opened as another. The text as a whole must be canonical:
 // no byte of it can change without breaking either its form or its signature.
 // key_id is "ed25519:" and the first 16 hexadecimal digits of the SHA-256 of

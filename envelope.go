@@ -9,11 +9,12 @@ import (
 	"writ/fault"
 )
 
-// The versions of the three forms. A reader refuses any other.
+// The versions of the forms. A reader refuses any other.
 const (
 	FormatWrit        = "writ/1"
 	FormatObservation = "observation/1"
 	FormatReceipt     = "receipt/1"
+	FormatFinding     = "finding/1"
 )
 
 // Class is the kind of effect an action has.

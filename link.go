@@ -3,13 +3,15 @@ package writ
 import "writ/fault"
 
 // The two processes speak HTTP over a Unix socket of the executor. There are
-// three calls, and none of them acts without a writ:
+// four calls, and none of them acts without a writ:
 //
 //	GET  /v1/hello             Hello: who the executor is; nothing is read from a target
 //	POST /v1/writs             a sealed writ. Observe: 200 and Observations.
+//	                           Probe: 200 and Findings. Raise: 200 and Findings, none.
 //	                           Execute: 202 and RunState, once admission is durable.
 //	GET  /v1/runs/{run}        RunState with the receipts so far
 //	     ?after=N&wait_ms=M    only receipts with a higher sequence; waits for one
+//	GET  /v1/runs?after=RUN    Admissions: what was ever admitted, from a run on
 //
 // Every other answer is a Refusal with the HTTP status of its code. Sealed texts
 // travel in base64, so that no encoder on the way touches their bytes.
@@ -17,6 +19,7 @@ const (
 	PathHello = "/v1/hello"
 	PathWrits = "/v1/writs"
 	PathRuns  = "/v1/runs/"
+	PathSpent = "/v1/runs"
 )
 
 // Hello is what the executor says of itself.
@@ -27,6 +30,7 @@ type Hello struct {
 	CatalogDigest Digest       `json:"catalog_digest"`
 	Epoch         int64        `json:"epoch"`  // the highest it has seen
 	Locked        bool         `json:"locked"` // the vault is locked: everything is refused
+	Last          LastRun      `json:"last"`   // what was done last
 	Systems       []SystemInfo `json:"systems"`
 }
 
@@ -35,6 +39,32 @@ type SystemInfo struct {
 	Name        string `json:"name"`
 	Kind        string `json:"kind"`
 	Environment string `json:"environment"`
+}
+
+// LastRun names the run that the executor's journal tells of last. A gate that
+// does not know it has forgotten what it did.
+type LastRun struct {
+	Run   string `json:"run"`    // "" if there is none
+	KeyID string `json:"key_id"` // of the gate that sealed it
+}
+
+// Admissions is a page of the execute writs that were ever admitted, oldest
+// first. It ends with an empty page.
+type Admissions struct {
+	Admitted []Admitted `json:"admitted"`
+}
+
+// Admitted is one execute writ that is spent.
+type Admitted struct {
+	Run        string `json:"run"`
+	AdmittedAt Time   `json:"admitted_at"`
+	Finished   bool   `json:"finished"`
+	Sealed     []byte `json:"sealed"`
+}
+
+// Findings answers a probe writ: one sealed Finding for each step.
+type Findings struct {
+	Findings [][]byte `json:"findings"`
 }
 
 // Observations answers an observe writ: one sealed Observation for each step.

@@ -43,6 +43,7 @@ const (
 	KindWrit        Kind = "writ"
 	KindObservation Kind = "observation"
 	KindReceipt     Kind = "receipt"
+	KindFinding     Kind = "finding"
 )
 
 type sealed struct {

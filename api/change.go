@@ -58,6 +58,7 @@ type Change struct {
 	StartedAt      writ.Time      `json:"started_at"`
 	EndedAt        writ.Time      `json:"ended_at"`
 	Trouble        *Trouble       `json:"trouble,omitempty" doc:"Why it did not go on"`
+	Reconciled     *Reconciled    `json:"reconciled,omitempty" doc:"What people made of what was in doubt"`
 }
 
 // Step is one step of the plan with its preview.
@@ -126,6 +127,35 @@ type Trouble struct {
 	Code   fault.Code `json:"code"`
 	Reason string     `json:"reason"`
 	Text   string     `json:"text"`
+}
+
+// Probe is what was found at the target of a change in doubt, rendered by the
+// gate, and what may be decided on it.
+type Probe struct {
+	ChangeID    string         `json:"change_id"`
+	Text        string         `json:"text"`
+	ShownDigest writ.Digest    `json:"shown_digest" doc:"Of the text"`
+	Verdict     writ.Verdict   `json:"verdict" enum:"happened,did_not_happen,cannot_tell" doc:"What the executor proposes"`
+	Choices     []string       `json:"choices" doc:"What fits what was found: adopt, absent, roll_back"`
+	Phrase      string         `json:"phrase" doc:"To be typed; empty if none is asked for"`
+	Findings    []writ.Finding `json:"findings" doc:"The executor's accounts of the steps in doubt"`
+}
+
+// Settlement decides on what a probe showed.
+type Settlement struct {
+	ShownDigest writ.Digest `json:"shown_digest" pattern:"^sha256:[0-9a-f]{64}$"`
+	Resolution  string      `json:"resolution" enum:"adopt,absent,roll_back"`
+	Phrase      string      `json:"phrase,omitempty" maxLength:"256"`
+	Note        string      `json:"note,omitempty" maxLength:"4000" doc:"What you saw; needed where the executor cannot tell"`
+}
+
+// Reconciled is what one person made of a change in doubt.
+type Reconciled struct {
+	ReconciledBy string       `json:"reconciled_by"`
+	ReconciledAt writ.Time    `json:"reconciled_at"`
+	Resolution   string       `json:"resolution" enum:"adopt,absent,roll_back"`
+	Verdict      writ.Verdict `json:"verdict" enum:"happened,did_not_happen,cannot_tell"`
+	Note         string       `json:"note"`
 }
 
 // Changes is a page of changes, newest first.

@@ -27,6 +27,8 @@ const (
 	ChangeCancel   = "change.cancel"
 	ChangeExecute  = "change.execute"
 	ChangeRollback = "change.rollback"
+	ChangeProbe    = "change.probe"
+	ChangeSettle   = "change.reconcile"
 	ChangeArtifact = "change.artifact"
 	EventList      = "event.list"
 	LockList       = "lock.list"
@@ -50,6 +52,8 @@ func Operations() []Operation {
 		{ChangeCancel, "POST", "/v1/changes/{id}/cancellation", "Withdraw a change that was not begun"},
 		{ChangeExecute, "POST", "/v1/changes/{id}/execution", "Carry out an approved change that was held up"},
 		{ChangeRollback, "POST", "/v1/changes/{id}/rollback", "Propose the change that undoes this one"},
+		{ChangeProbe, "POST", "/v1/changes/{id}/probe", "Look at a target that a change left in doubt; nothing is written and nothing decided"},
+		{ChangeSettle, "POST", "/v1/changes/{id}/reconciliation", "Decide on exactly what was found of a change in doubt"},
 		{ChangeArtifact, "GET", "/v1/changes/{id}/artifact", "The account of one change, in eleven sections"},
 		{EventList, "GET", "/v1/events", "Audit events, oldest first"},
 		{LockList, "GET", "/v1/locks", "Who holds which entity"},

@@ -243,6 +243,16 @@ func (c *Client) Execute(ctx context.Context, id string) (out api.Change, err er
 	return out, c.do(ctx, call{operation: api.ChangeExecute, of: id}, &out)
 }
 
+// Probe lets the executor look at what a change left in doubt.
+func (c *Client) Probe(ctx context.Context, id string) (out api.Probe, err error) {
+	return out, c.do(ctx, call{operation: api.ChangeProbe, of: id}, &out)
+}
+
+// Reconcile decides on exactly what a probe showed.
+func (c *Client) Reconcile(ctx context.Context, id string, s api.Settlement) (out api.Change, err error) {
+	return out, c.do(ctx, call{operation: api.ChangeSettle, of: id, body: s}, &out)
+}
+
 // Rollback proposes the change that undoes a change, and returns the new one.
 func (c *Client) Rollback(ctx context.Context, id string) (out api.Change, err error) {
 	return out, c.do(ctx, call{operation: api.ChangeRollback, of: id}, &out)

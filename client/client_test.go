@@ -87,6 +87,8 @@ func TestRoutes(t *testing.T) {
 		"change.cancel chg_1? ":               func() error { _, err := c.Cancel(ctx, "chg_1"); return err },
 		"change.execute chg_1? ":              func() error { _, err := c.Execute(ctx, "chg_1"); return err },
 		"change.rollback chg_1? ":             func() error { _, err := c.Rollback(ctx, "chg_1"); return err },
+		"change.probe run_1? ":                func() error { _, err := c.Probe(ctx, "run_1"); return err },
+		"change.reconcile chg_1? ":            func() error { _, err := c.Reconcile(ctx, "chg_1", api.Settlement{}); return err },
 		"change.artifact chg_1? ":             func() error { _, err := c.Artifact(ctx, "chg_1"); return err },
 		"event.list ?after=7&change=c&limit=3 ": func() error {
 			_, err := c.Events(ctx, client.EventFilter{ChangeID: "c", After: 7, Limit: 3})

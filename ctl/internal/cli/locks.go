@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -32,6 +33,15 @@ func (p *program) locksCommand() *cobra.Command {
 						row(l.Entity, l.Kind, l.State, age(now, l.TakenAt), strconv.FormatInt(l.Fence, 10), l.ChangeID)
 					}
 				})
+				var left []string // changes, each once
+				for _, l := range list.Locks {
+					if l.State == "orphaned" && !slices.Contains(left, l.ChangeID) {
+						left = append(left, l.ChangeID)
+					}
+				}
+				for _, id := range left {
+					p.say("To look at what %s left behind, and decide: %s", line(id), p.bold("writ reconcile "+line(id)))
+				}
 			})
 			return nil
 		},

@@ -90,11 +90,12 @@ func (a Admitted) Undo(step *writ.Step, call *writ.Call) (Step, error) {
 	return s, nil
 }
 
-// written lists the entities of all steps that write, by the executor's own catalog.
+// written lists the entities of all steps that write, by the executor's own
+// catalog. A probe has them to itself too: what it reads must not be under way.
 func (w *work) written() []string {
 	var all []string
 	for _, s := range w.steps {
-		if w.writ.Purpose == writ.Execute && s.Action.Writes() {
+		if w.writ.Purpose != writ.Observe && s.Action.Writes() {
 			all = append(all, s.Plan.Entities()...)
 		}
 	}

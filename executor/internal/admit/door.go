@@ -116,10 +116,14 @@ func (d *Door) Admit(ctx context.Context, sealed []byte) (Admitted, error) {
 	if err != nil {
 		return Admitted{}, err
 	}
-	if w.Purpose == writ.Observe {
-		err = d.limit(rules.ObservePerMinute)
-	} else {
+	switch w.Purpose {
+	case writ.Execute:
 		err = rules.execute(work, d.sys.Now())
+	case writ.Probe:
+		err = work.bound()
+	}
+	if err == nil && w.Purpose != writ.Execute {
+		err = d.limit(rules.ObservePerMinute)
 	}
 	if err != nil {
 		return Admitted{}, err
@@ -178,7 +182,7 @@ func (d *Door) claim(w *work) (release func(), err error) {
 	entities := w.written()
 	for _, e := range entities {
 		run, taken := d.busy[e]
-		if taken && run == w.writ.Run {
+		if taken && run == w.writ.Run && w.writ.Purpose == writ.Execute {
 			return nil, fault.New(fault.Spent, "This writ is being used already.").Because("spent")
 		}
 		if taken {

@@ -24,8 +24,8 @@ func (r *Rules) open(sealed []byte, now time.Time) (*writ.Writ, error) {
 	switch {
 	case w.Format != writ.FormatWrit:
 		return nil, refuse("wrong_format", "The writ has a format that is not known here. Do both programs have the same version?")
-	case w.Purpose != writ.Observe && w.Purpose != writ.Execute:
-		return nil, refuse("wrong_purpose", "A writ is for observing or for executing, this one for neither.")
+	case !slices.Contains([]writ.Purpose{writ.Observe, writ.Execute, writ.Probe, writ.Raise}, w.Purpose):
+		return nil, refuse("wrong_purpose", "The purpose of the writ is not known here. Do both programs have the same version?")
 	case w.Executor != r.Executor:
 		return nil, refuse("wrong_executor", "The writ is made out to the executor %q, this is %q.", w.Executor, r.Executor)
 	case !idForm.MatchString(w.Run) || !nonceForm.MatchString(w.Nonce) || w.Epoch < 0:
@@ -42,6 +42,9 @@ func (r *Rules) open(sealed []byte, now time.Time) (*writ.Writ, error) {
 // catalog and systems.
 func (r *Rules) measure(w *writ.Writ, sealed []byte) (*work, error) {
 	e := &w.Envelope
+	if w.Purpose == writ.Raise { // it is about no step
+		return &work{writ: w, digest: writ.DigestBytes(sealed), rules: *r}, nil
+	}
 	if err := shape(w); err != nil {
 		return nil, refuse("bad_envelope", "%s", fault.TextOf(err))
 	}
@@ -103,15 +106,22 @@ func (r *Rules) step(w *writ.Writ, plan *writ.Step) (Step, error) {
 	return Step{Plan: plan, Action: action, Params: params, Settings: r.Catalog.Settings(plan.Action)}, nil
 }
 
-// execute checks what must hold besides before anything may be changed.
-func (r *Rules) execute(work *work, now time.Time) error {
-	writes := false
-	for _, s := range work.steps {
+// bound checks that the steps say of themselves what the own catalog says of them.
+func (w *work) bound() error {
+	for _, s := range w.steps {
 		if err := s.bound(); err != nil {
 			return err
 		}
-		writes = writes || s.Action.Writes()
 	}
+	return nil
+}
+
+// execute checks what must hold besides before anything may be changed.
+func (r *Rules) execute(work *work, now time.Time) error {
+	if err := work.bound(); err != nil {
+		return err
+	}
+	writes := slices.ContainsFunc(work.steps, func(s Step) bool { return s.Action.Writes() })
 	if err := r.approved(work.writ, writes, now); err != nil {
 		return err
 	}

@@ -221,10 +221,15 @@ func (p *process) Status() serve.Status {
 
 func (p *process) hello(ctx context.Context) (writ.Hello, error) {
 	epoch, err := p.journal.Epoch(ctx)
+	if err != nil {
+		return writ.Hello{}, err
+	}
+	last, err := p.journal.Last(ctx)
 	rules := p.door.Rules()
 	return writ.Hello{
 		Executor: rules.Executor, KeyID: writ.KeyID(p.key.Public().(ed25519.PublicKey)),
-		GateKeyIDs: slices.Sorted(maps.Keys(rules.Keys)), CatalogDigest: rules.Catalog.Digest(), Epoch: epoch, Locked: p.vault.Locked(), Systems: rules.Systems,
+		GateKeyIDs: slices.Sorted(maps.Keys(rules.Keys)), CatalogDigest: rules.Catalog.Digest(), Epoch: epoch, Locked: p.vault.Locked(), Last: last,
+		Systems: rules.Systems,
 	}, err
 }
 

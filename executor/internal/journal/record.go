@@ -28,10 +28,13 @@ type Admission struct {
 // it is sealed, so that only a replay is as old as that.
 func (j *Journal) Admit(ctx context.Context, a Admission) error {
 	w, now := a.Writ, writ.At(j.sys.Now()).String()
-	finished := sql.NullString{String: now, Valid: w.Purpose == writ.Observe}
+	purpose, finished := w.Purpose, sql.NullString{}
+	if purpose != writ.Execute { // whatever it is called, it only reads
+		purpose, finished = writ.Observe, sql.NullString{String: now, Valid: true}
+	}
 	return j.transact(ctx, func(tx *sql.Tx) error {
 		done, err := tx.ExecContext(ctx, `INSERT INTO writs (nonce, run, purpose, digest, sealed, admitted_at, finished_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`, w.Nonce, w.Run, w.Purpose, a.Digest, a.Sealed, now, finished)
+			VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`, w.Nonce, w.Run, purpose, a.Digest, a.Sealed, now, finished)
 		if err != nil {
 			return err
 		}
@@ -50,7 +53,7 @@ func (j *Journal) Admit(ctx context.Context, a Admission) error {
 			return fault.New(fault.Refused, "The writ is of epoch %d; everything before epoch %d was revoked.", w.Epoch, epoch).Because("stale_epoch")
 		}
 		for _, f := range w.Fences {
-			if w.Purpose == writ.Observe {
+			if w.Purpose != writ.Execute {
 				break // it locks nothing
 			}
 			if err := raise(ctx, tx, f, w.Run); err != nil {

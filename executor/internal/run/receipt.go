@@ -65,7 +65,12 @@ func (t *task) wayBack() {
 		return
 	}
 	t.receipt.Rollback = call
-	t.receipt.RollbackReference = strings.Join([]string{"rollback", t.receipt.Run, t.Plan.System, t.Plan.Action}, ":")
+	t.receipt.RollbackReference = t.reference()
+}
+
+// reference names the way back.
+func (t *task) reference() string {
+	return strings.Join([]string{"rollback", t.receipt.Run, t.Plan.System, t.Plan.Action}, ":")
 }
 
 // showable reports whether a way back holds nothing that redaction would hide.

@@ -43,6 +43,7 @@ func (l *Link) Handler() http.Handler {
 	mux.HandleFunc("GET "+writ.PathHello, l.hello)
 	mux.HandleFunc("POST "+writ.PathWrits, l.take)
 	mux.HandleFunc("GET "+writ.PathRuns+"{run}", l.state)
+	mux.HandleFunc("GET "+writ.PathSpent, l.spent)
 	mux.HandleFunc("/", nowhere(l.Log))
 	return mux
 }
@@ -74,17 +75,39 @@ func (l *Link) take(w http.ResponseWriter, q *http.Request) {
 		refuse(w, l.Log, err)
 		return
 	}
-	if admitted.Writ().Purpose == writ.Execute {
+	var found [][]byte
+	switch admitted.Writ().Purpose {
+	case writ.Execute:
 		l.Runner.Start(q.Context(), admitted)
 		answer(w, http.StatusAccepted, writ.RunState{Run: admitted.Writ().Run, Receipts: [][]byte{}})
-		return
+	case writ.Raise:
+		admitted.Release()
+		answer(w, http.StatusOK, writ.Findings{Findings: [][]byte{}})
+	case writ.Probe:
+		if found, err = l.Runner.Probe(q.Context(), admitted); err == nil {
+			answer(w, http.StatusOK, writ.Findings{Findings: found})
+		}
+	default:
+		if found, err = l.Runner.Observe(q.Context(), admitted); err == nil {
+			answer(w, http.StatusOK, writ.Observations{Observations: found})
+		}
 	}
-	observations, err := l.Runner.Observe(q.Context(), admitted)
+	if err != nil {
+		refuse(w, l.Log, err)
+	}
+}
+
+// spentPage is how many admissions one answer holds. A sealed writ can be large.
+const spentPage = 20
+
+// spent tells what was ever admitted. It holds nothing that a gate did not seal.
+func (l *Link) spent(w http.ResponseWriter, q *http.Request) {
+	admitted, err := l.Journal.Admitted(q.Context(), q.URL.Query().Get("after"), spentPage)
 	if err != nil {
 		refuse(w, l.Log, err)
 		return
 	}
-	answer(w, http.StatusOK, writ.Observations{Observations: observations})
+	answer(w, http.StatusOK, writ.Admissions{Admitted: admitted})
 }
 
 func (l *Link) state(w http.ResponseWriter, q *http.Request) {

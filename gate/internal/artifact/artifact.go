@@ -246,14 +246,31 @@ func rollbackSummary(c *model.Change, undone []*model.Change) []entry {
 }
 
 func recoverySummary(c *model.Change) []entry {
+	var out []entry
 	if !c.Held() {
-		return []entry{{"needed", "no"}}
+		out = []entry{{"needed", "no"}}
+	} else {
+		next := "Approve the planned rollback, or look at the target: writ reconcile " + c.ID
+		if c.State == model.Unknown {
+			next = "What was sent may or may not have happened. Nothing is retried. Look at the target: writ reconcile " + c.ID
+		}
+		out = []entry{{"needed", "yes"}, {"locked_entities", c.OrphanedEntities()}, {"next", next}}
 	}
-	next := "Approve the planned rollback, or look at the target and propose what puts it right."
-	if c.State == model.Unknown {
-		next = "Look at the target: what was sent may or may not have happened. Nothing is retried."
+	r := c.Reconciliation
+	if r == nil {
+		return out
 	}
-	return []entry{{"needed", "yes"}, {"locked_entities", c.OrphanedEntities()}, {"next", next}}
+	out = append(out, entry{"reconciled_by", model.User(r.By)}, entry{"reconciled_at", r.At.String()}, entry{"resolution", string(r.Resolution)},
+		entry{"proposed_by_executor", string(r.Verdict)}, entry{"note", string(r.Note)}, entry{"shown_digest", string(r.ShownDigest)})
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		list := []string{because(&f.Finding), "finding_digest " + string(writ.DigestBytes(f.Sealed)), "observed_at " + f.ObservedAt.String()}
+		for _, check := range f.Checks {
+			list = append(list, fmt.Sprintf("%s passed=%t", check.Name, check.Passed))
+		}
+		out = append(out, entry{"finding of " + f.Step, list})
+	}
+	return out
 }
 
 func verificationSummary(c *model.Change) []entry {

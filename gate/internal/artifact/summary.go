@@ -9,6 +9,9 @@ import (
 
 // Summary says in a sentence or two how a change stands and what to do next.
 func Summary(c *model.Change) string {
+	if r := c.Reconciliation; r != nil {
+		return reconciled(c, r)
+	}
 	switch c.State {
 	case model.Proposed, model.Planned:
 		return "It is being planned. Nothing was changed."
@@ -48,6 +51,15 @@ func Summary(c *model.Change) string {
 		return "It stopped half-way: some steps are done and stay locked, the rest was not started. " + Plain(c.Trouble.Text)
 	}
 	return "It failed, and the targets are as before. " + Plain(c.Trouble.Text)
+}
+
+// reconciled says what people made of a change that was in doubt.
+func reconciled(c *model.Change, r *model.Reconciliation) string {
+	what := map[model.Resolution]string{
+		model.Adopt: "took the target as it was found", model.Absent: "found nothing of it at the target", model.RollBack: "wants it undone",
+	}
+	return fmt.Sprintf("What came of it was in doubt. The executor looked and said %q; %s %s. It counts as %s.",
+		string(r.Verdict), Plain(r.By.Name), what[r.Resolution], c.State)
 }
 
 func changed(c *model.Change) bool {

@@ -98,6 +98,26 @@ func (e *Executor) Observe(ctx context.Context, sealed []byte) ([]writ.Observati
 	return observations, nil
 }
 
+// Probe sends a probe writ and returns its findings, signatures checked.
+func (e *Executor) Probe(ctx context.Context, sealed []byte) ([]model.Finding, error) {
+	var answer writ.Findings
+	if err := e.call(ctx, observeTimeout, http.MethodPost, writ.PathWrits, sealed, &answer); err != nil {
+		return nil, err
+	}
+	findings := make([]model.Finding, len(answer.Findings))
+	for i, raw := range answer.Findings {
+		f := &findings[i]
+		if err := writ.Open(writ.KindFinding, raw, e.keys, &f.Finding); err != nil {
+			return nil, err
+		}
+		if f.Format != writ.FormatFinding || f.WritDigest != writ.DigestBytes(sealed) {
+			return nil, fault.New(fault.Refused, "The executor answered another writ than the one it was sent.").Because("other_writ")
+		}
+		f.Sealed = raw
+	}
+	return findings, nil
+}
+
 // Execute hands a writ over.
 func (e *Executor) Execute(ctx context.Context, sealed []byte) error {
 	var state writ.RunState

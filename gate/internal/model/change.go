@@ -67,6 +67,9 @@ type Change struct {
 	StartedAt writ.Time `json:"started_at"`
 	EndedAt   writ.Time `json:"ended_at"`
 	Trouble   *Trouble  `json:"trouble"` // why it did not go on; null if nothing went wrong
+
+	Reconciliation *Reconciliation `json:"reconciliation,omitempty"` // the last one
+	Recovery       *Recovery       `json:"recovery,omitempty"`
 }
 
 // Receipt is a receipt with the bytes that the executor sealed.
@@ -124,11 +127,15 @@ type Decision struct {
 	PolicyDigest writ.Digest   `json:"policy_digest"` // of the policy that was asked
 }
 
-// Newest returns the newest receipt of each step, in the order of the steps.
+// Newest returns the newest receipt of each step, in the order of the steps. What
+// people made of an outcome that was in doubt stands in it.
 func (c *Change) Newest() []Receipt {
 	byStep := map[string]Receipt{}
 	for _, r := range c.Receipts {
 		byStep[r.Step] = r
+	}
+	if c.Reconciliation != nil {
+		c.Reconciliation.settle(c, byStep)
 	}
 	var newest []Receipt
 	for _, s := range c.Steps {
@@ -173,6 +180,9 @@ func (c *Change) left() []*writ.Step {
 // Held reports whether an ended change keeps its locks: its targets are not
 // known to be as somebody approved them, and only a recovery may say so.
 func (c *Change) Held() bool {
+	if r := c.Reconciliation; r != nil && r.Resolution != RollBack {
+		return false // people took the target as it was found
+	}
 	return c.State.Ended() && c.State != Done && c.State != RolledBack && c.Applied()
 }
 

@@ -46,7 +46,11 @@ const (
 	ChangeClaimed   EventType = "change.claimed" // locks taken, writ sealed
 	ChangeExecuting EventType = "change.executing"
 	ChangeEnded     EventType = "change.ended"
-	StepEnded       EventType = "step.ended" // one receipt
+	StepEnded       EventType = "step.ended"    // one receipt
+	ChangeProbed    EventType = "change.probed" // the executor looked at what was in doubt
+	ChangeSettled   EventType = "change.reconciled"
+	ChangeRecovered EventType = "change.recovered" // the executor had done what the store had forgotten
+	EpochRaised     EventType = "epoch.raised"
 	RequestRefused  EventType = "request.refused"
 	LockTaken       EventType = "lock.taken"
 	LockFreed       EventType = "lock.released"

@@ -44,6 +44,14 @@ var moves = map[State][]State{
 	RollingBack:      {RolledBack, RollbackFailed},
 }
 
+// reconciled is the one table of what people may make of an end that left a
+// target in doubt. Nothing but a [Reconciliation] leaves it, and never by itself.
+var reconciled = map[State][]State{
+	Unknown:        {Done, Failed, Unverified, RolledBack},
+	Unverified:     {Done, Failed, RolledBack},
+	RollbackFailed: {Done, Failed, Unverified, RolledBack},
+}
+
 // States lists all states.
 func States() []State {
 	return []State{
@@ -52,11 +60,25 @@ func States() []State {
 	}
 }
 
-// Ended reports whether the state is an end: it is never left.
+// Ended reports whether the state is an end: it is never left, except that
+// people reconcile what is in doubt.
 func (s State) Ended() bool { return len(moves[s]) == 0 }
 
 // May reports whether a change in state s may move to state to.
 func (s State) May(to State) bool { return slices.Contains(moves[s], to) }
+
+// MayMove reports whether a change may be stored in its state when it was in
+// state from. Only with what people decided, or with what a recovery found, does
+// it leave an end.
+func (c *Change) MayMove(from State) bool {
+	switch {
+	case from.May(c.State):
+		return true
+	case c.Reconciliation != nil && slices.Contains(reconciled[from], c.State):
+		return true
+	}
+	return c.Recovery != nil && c.State == Unknown && from != Unknown
+}
 
 // StateOf returns the end that a run's last outcomes add up to. Outcomes holds
 // the newest outcome of each step. The gravest wins.
@@ -71,7 +93,7 @@ func StateOf(outcomes []writ.Outcome) State {
 		return RolledBack
 	case has(writ.Unverified):
 		return Unverified
-	case has(writ.Failed), has(writ.NotExecuted):
+	case has(writ.Failed), has(writ.NotExecuted), has(writ.RolledBack):
 		return Failed
 	case slices.ContainsFunc(outcomes, func(o writ.Outcome) bool { return o != writ.Done }):
 		return Unknown

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"writ"
 	"writ/api"
 	"writ/fault"
 	"writ/gate/internal/model"
@@ -102,6 +103,35 @@ func changeExecute(ctx context.Context, g *Gate, who model.Caller, in *one) (api
 
 func changeRollback(ctx context.Context, g *Gate, who model.Caller, in *one) (api.Change, error) {
 	return shown(g.Pipeline.Rollback(ctx, who, in.ID))
+}
+
+func changeProbe(ctx context.Context, g *Gate, who model.Caller, in *one) (api.Probe, error) {
+	c, found, findings, err := g.Pipeline.Probe(ctx, who, in.ID)
+	if err != nil {
+		return api.Probe{}, err
+	}
+	out := api.Probe{
+		ChangeID: c.ID, Text: found.Text, ShownDigest: found.ShownDigest, Verdict: found.Verdict, Phrase: found.Phrase,
+		Choices: []string{}, Findings: []writ.Finding{},
+	}
+	for _, choice := range found.Choices {
+		out.Choices = append(out.Choices, string(choice))
+	}
+	for _, f := range findings {
+		out.Findings = append(out.Findings, f.Finding)
+	}
+	return out, nil
+}
+
+type settleIn struct {
+	one
+	Body api.Settlement
+}
+
+func changeSettle(ctx context.Context, g *Gate, who model.Caller, in *settleIn) (api.Change, error) {
+	return shown(g.Pipeline.Reconcile(ctx, who, in.ID, pipeline.Settlement{
+		ShownDigest: in.Body.ShownDigest, Resolution: model.Resolution(in.Body.Resolution), Phrase: in.Body.Phrase, Note: model.Prose(in.Body.Note),
+	}))
 }
 
 func changeArtifact(ctx context.Context, g *Gate, who model.Caller, in *one) (api.Artifact, error) {

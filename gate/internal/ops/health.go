@@ -24,7 +24,7 @@ func healthGet(ctx context.Context, g *Gate, _ model.Caller, _ *none) (api.Healt
 		h.Checks = append(h.Checks, c)
 	}
 
-	counts, err := g.counts(ctx)
+	counts, holder, err := g.counts(ctx)
 	h.Counts = counts
 	check("store", err == nil, "the gate's memory can be read", fault.TextOf(err), "see the log of the gate")
 
@@ -46,7 +46,7 @@ func healthGet(ctx context.Context, g *Gate, _ model.Caller, _ *none) (api.Healt
 	check("epoch", hello.Epoch <= g.Pipeline.Epoch, "the epoch is current",
 		"the executor has seen a later epoch than the gate's, so it refuses everything", "raise epoch in gate.yaml, then start the gate again: writ up")
 	check("locks", counts.Orphaned == 0, "no lock is orphaned",
-		"a change left a lock behind, which keeps others away until somebody has looked at the target", "writ locks")
+		"a change left a lock behind, which keeps others away until somebody has looked at the target", "writ reconcile "+holder)
 	return h, nil
 }
 
@@ -58,8 +58,9 @@ func helloFix(err error) string {
 	return "writ up"
 }
 
-// counts counts what an operator may have to look at.
-func (g *Gate) counts(ctx context.Context) (n api.HealthCounts, err error) {
+// counts counts what an operator may have to look at, and names a change that
+// left a lock behind.
+func (g *Gate) counts(ctx context.Context) (n api.HealthCounts, holder string, err error) {
 	err = g.Pipeline.Store.View(ctx, func(r store.Reader) error {
 		waiting, err := r.Changes(store.ChangeFilter{States: []model.State{model.AwaitingApproval}, Limit: countTo})
 		if err != nil {
@@ -79,11 +80,12 @@ func (g *Gate) counts(ctx context.Context) (n api.HealthCounts, err error) {
 		for _, l := range locks {
 			if l.State == model.LockOrphaned {
 				n.Orphaned++
+				holder = l.ChangeID
 			}
 		}
 		return nil
 	})
-	return n, err
+	return n, holder, err
 }
 
 // countTo is where counting stops.

@@ -71,6 +71,8 @@ func All() []Op {
 		api.ChangeCancel:   tool(define(changeCancel, model.Requester, model.Operator)),
 		api.ChangeExecute:  tool(define(changeExecute, model.Requester, model.Operator)),
 		api.ChangeRollback: tool(define(changeRollback, model.Requester, model.Operator)),
+		api.ChangeProbe:    define(changeProbe, model.Approver, model.Operator),
+		api.ChangeSettle:   define(changeSettle, model.Approver),
 		api.ChangeArtifact: tool(define(changeArtifact)),
 		api.EventList:      define(eventList),
 		api.LockList:       define(lockList),

@@ -67,6 +67,11 @@ func changeOf(c *model.Change) api.Change {
 	for _, r := range c.Receipts {
 		out.Receipts = append(out.Receipts, r.Receipt)
 	}
+	if r := c.Reconciliation; r != nil {
+		out.Reconciled = &api.Reconciled{
+			ReconciledBy: r.By.Name, ReconciledAt: r.At, Resolution: string(r.Resolution), Verdict: r.Verdict, Note: string(r.Note),
+		}
+	}
 	if t := c.Trouble; t != nil {
 		out.Trouble = &api.Trouble{Code: t.Code, Reason: t.Reason, Text: t.Text}
 	}
@@ -126,12 +131,15 @@ func next(c *model.Change) string {
 	case model.RolledBack:
 		return "What was done is undone. Mend what failed, then propose it again."
 	case model.Unknown:
-		return "Look at the target: it may or may not have happened, and is never tried again by itself. Its locks stay. The account: writ artifact " + id
+		return "It may or may not have happened, and is never tried again by itself. Its locks stay until somebody has looked: writ reconcile " + id
 	case model.RollbackFailed:
-		return "Look at the target: it was changed, and undoing it failed. Its locks stay. The account: writ artifact " + id
+		return "It was changed, and undoing it failed. Its locks stay until somebody has looked: writ reconcile " + id
+	}
+	if r := c.Reconciliation; r != nil && r.Resolution != model.RollBack {
+		return "Nothing is left to do: " + r.By.Name + " looked at the target and took it as it is."
 	}
 	if c.Held() {
-		return "The target is not as it was, and its locks stay. Look at it; to undo what was done: writ rollback " + id
+		return "The target is not as it was, and its locks stay. To undo what was done: writ rollback " + id + "  To look at it and decide: writ reconcile " + id
 	}
 	return "The target is as before. Mend what failed, then propose it again."
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/json"
+	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -27,6 +28,9 @@ type executor struct {
 	away     error                                 // what every call answers; nil: it is there
 	locked   bool                                  // the vault is locked
 	peek     func(*writ.Observation)               // changes what is observed of a step
+	found    func(*writ.Finding)                   // changes what is found of a step; without it, it happened
+	blind    error                                 // what Probe answers; nil: it looks
+	probes   int                                   // probe writs
 	observe  func(context.Context) error           // is called before observing
 	take     func(*writ.Writ) error                // is called before a writ is admitted; an error refuses it
 	panics   string                                // Execute panics although the writ was admitted
@@ -136,6 +140,30 @@ func (x *executor) Observe(ctx context.Context, sealed []byte) ([]writ.Observati
 			x.peek(&o)
 		}
 		all = append(all, o)
+	}
+	return all, nil
+}
+
+func (x *executor) Probe(_ context.Context, sealed []byte) ([]model.Finding, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.away != nil || x.blind != nil {
+		return nil, errors.Join(x.away, x.blind)
+	}
+	w := x.open(sealed, writ.Probe)
+	x.probes++
+	var all []model.Finding
+	for i := range w.Envelope.Steps {
+		s := &w.Envelope.Steps[i]
+		f := writ.Finding{
+			Format: writ.FormatFinding, Executor: executorName, Run: w.Run, Step: s.ID, Entity: s.Entity, Verdict: writ.Happened, Reason: "verified",
+			ObservedAt: writ.At(time.Now()), Checks: []writ.Check{{Name: "value_matches", Passed: true}}, Before: s.Fingerprint, Fingerprint: "now",
+			Rollback: &writ.Call{Action: "mock.set", System: s.System, Params: writ.Object{"name": s.Params["name"], "value": "old"}},
+		}
+		if x.found != nil {
+			x.found(&f)
+		}
+		all = append(all, model.Finding{Finding: f, Sealed: []byte("sealed " + s.ID)})
 	}
 	return all, nil
 }

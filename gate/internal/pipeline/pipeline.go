@@ -64,6 +64,8 @@ type Executor interface {
 	Hello(context.Context) (writ.Hello, error)
 	// Observe sends an observe writ. Each observation is as sealed.
 	Observe(ctx context.Context, sealed []byte) ([]writ.Observation, error)
+	// Probe sends a probe writ: what became of an earlier run, one finding a step.
+	Probe(ctx context.Context, sealed []byte) ([]model.Finding, error)
 	// Execute hands a writ over. Its error is fault.Unavailable with reason
 	// not_sent only if no byte of the writ left.
 	Execute(ctx context.Context, sealed []byte) error

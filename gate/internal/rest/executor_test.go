@@ -61,6 +61,10 @@ func (e *executor) Observe(_ context.Context, sealed []byte) ([]writ.Observation
 	return all, nil
 }
 
+func (e *executor) Probe(context.Context, []byte) ([]model.Finding, error) {
+	return nil, fault.New(fault.Refused, "Nothing here is in doubt.")
+}
+
 func (e *executor) Execute(_ context.Context, sealed []byte) error {
 	var w writ.Writ
 	if err := writ.Open(writ.KindWrit, sealed, e.gate, &w); err != nil {

@@ -149,6 +149,9 @@ func read(t testing.TB, resp *http.Response) []byte {
 	return data
 }
 
+// settlement is well-formed; what it decides on was never shown.
+const settlement = `{"resolution":"adopt","shown_digest":"sha256:0000000000000000000000000000000000000000000000000000000000000000"}`
+
 const proposal = `{"steps":[{"action_type":"mock.noop_change","params":{"value":"new"}}],"purpose":"to see it work"}`
 
 func (g *gate) propose() api.Change {

@@ -95,6 +95,7 @@ func TestRoles(t *testing.T) {
 		api.ChangePropose: func(string) string { return proposal },
 		api.ChangeApprove: g.agreement,
 		api.ChangeReject:  func(string) string { return `{"reason":"no"}` },
+		api.ChangeSettle:  func(string) string { return settlement },
 	}
 	roles := map[string]model.Role{"agent": model.Requester, "approver": model.Approver, "operator": model.Operator, "auditor": model.Auditor, "admin": model.Admin}
 	for _, op := range ops.All() {
@@ -134,7 +135,7 @@ func TestTable(t *testing.T) {
 		if op.In == nil || op.Out == nil || op.Summary == "" {
 			t.Errorf("%s is not in the table", op.Name)
 		}
-		decides := op.Name == api.ChangeApprove || op.Name == api.ChangeReject || slices.Contains(op.Roles, model.Approver)
+		decides := op.Name == api.ChangeApprove || op.Name == api.ChangeReject || op.Name == api.ChangeSettle || slices.Contains(op.Roles, model.Approver)
 		if decides && op.Tool {
 			t.Errorf("%s decides, so it must not be a tool", op.Name)
 		}
@@ -150,7 +151,7 @@ func TestSight(t *testing.T) {
 	g := newGate(t)
 	id := g.propose().ID
 	for _, op := range ops.All() {
-		if op.Parameter() != "id" || op.Name == api.ChangeApprove || op.Name == api.ChangeReject {
+		if op.Parameter() != "id" || slices.Contains(op.Roles, model.Approver) {
 			continue
 		}
 		path := strings.Replace(op.Path, "{id}", id, 1)

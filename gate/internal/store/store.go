@@ -50,7 +50,7 @@ type Tx interface {
 	Insert(*model.Change) error
 	// Move stores c in its new state if it is still in state from with the
 	// version that c was read with, and raises c.Version; else fault.Conflict.
-	// A move that model.State.May does not allow is fault.Internal.
+	// A move that model.Change.MayMove does not allow is fault.Internal.
 	Move(c *model.Change, from model.State) error
 	// Amend stores c without changing its state, under the same conditions.
 	Amend(c *model.Change) error
@@ -78,6 +78,7 @@ type ChangeFilter struct {
 	States     []model.State // none: any
 	Requester  string        // the name of a principal; "": any
 	RollbackOf string        // the change that is undone; "": any
+	RunID      string        // the run it became; "": any
 	Before     string        // ids older than this one, for paging; "": from the newest
 	Limit      int           // 0: 100
 }

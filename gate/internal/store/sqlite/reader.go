@@ -78,6 +78,9 @@ func (r reader) Changes(f store.ChangeFilter) ([]*model.Change, error) {
 	if f.RollbackOf != "" {
 		add("rollback_of <> '' AND rollback_of = ?", f.RollbackOf)
 	}
+	if f.RunID != "" {
+		add("run_id = ?", f.RunID)
+	}
 	if f.Before != "" {
 		add("id < ?", f.Before)
 	}

@@ -59,7 +59,7 @@ func (t *tx) Insert(c *model.Change) error {
 }
 
 func (t *tx) Move(c *model.Change, from model.State) error {
-	if !from.May(c.State) {
+	if !c.MayMove(from) {
 		return fault.New(fault.Internal, "A change cannot move from %s to %s.", from, c.State)
 	}
 	return t.replace(c, from)

@@ -1,0 +1,75 @@
+package journal
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+
+	"writ"
+)
+
+// Last names the run that was written of last; its zero value is none.
+func (j *Journal) Last(ctx context.Context) (writ.LastRun, error) {
+	var last writ.LastRun
+	var sealed []byte
+	err := j.db.QueryRowContext(ctx, `SELECT run, sealed FROM writs WHERE purpose = 'execute'
+		AND run = (SELECT run FROM entries ORDER BY id DESC LIMIT 1)`).Scan(&last.Run, &sealed)
+	if errors.Is(err, sql.ErrNoRows) {
+		return writ.LastRun{}, nil
+	}
+	if err != nil {
+		return last, broken(err)
+	}
+	by := struct {
+		KeyID string `json:"key_id"`
+	}{}
+	err = json.Unmarshal(sealed, &by)
+	last.KeyID = by.KeyID
+	return last, broken(err)
+}
+
+// Admitted returns up to limit execute writs that were ever admitted, by their
+// run, from the one after a run on.
+func (j *Journal) Admitted(ctx context.Context, after string, limit int) ([]writ.Admitted, error) {
+	rows, err := j.db.QueryContext(ctx, `SELECT run, admitted_at, finished_at IS NOT NULL, sealed FROM writs
+		WHERE purpose = 'execute' AND run > ? ORDER BY run LIMIT ?`, after, limit)
+	if err != nil {
+		return nil, broken(err)
+	}
+	defer rows.Close()
+	list := []writ.Admitted{}
+	for rows.Next() {
+		var a writ.Admitted
+		var at string
+		if err := rows.Scan(&a.Run, &at, &a.Finished, &a.Sealed); err != nil {
+			return nil, broken(err)
+		}
+		if err := a.AdmittedAt.UnmarshalJSON([]byte(at)); err != nil {
+			return nil, err
+		}
+		list = append(list, a)
+	}
+	return list, broken(rows.Err())
+}
+
+// Envelope returns the digest of the envelope that a run was admitted with, ""
+// if no such run was admitted.
+func (j *Journal) Envelope(ctx context.Context, run string) (writ.Digest, error) {
+	var sealed []byte
+	err := j.db.QueryRowContext(ctx, `SELECT sealed FROM writs WHERE run = ? AND purpose = 'execute'`, run).Scan(&sealed)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	if err != nil {
+		return "", broken(err)
+	}
+	// It was opened when it was admitted.
+	var w struct {
+		Payload writ.Writ `json:"payload"`
+	}
+	if err := json.Unmarshal(sealed, &w); err != nil {
+		return "", broken(err)
+	}
+	return w.Payload.Envelope.Digest()
+}
