@@ -364,6 +364,14 @@ func (w *walker) value(c *call, o *option, args []word, i int) int {
 		return i
 	}
 	v := args[i+1]
+	if o.value.kind == kindNamed {
+		if !v.known || i+2 >= len(args) {
+			w.unknown(c, &v, "the name "+v.show()+" after "+o.name+" cannot be seen, or nothing follows it")
+			return i + 1
+		}
+		i++
+		v = args[i+1]
+	}
 	if v.many && !v.tame && !c.node.optionsSafe || v.glob && v.mayDash() && !c.node.optionsSafe {
 		w.unknown(c, &v, "the value "+v.show()+" of "+o.name+" may become several words")
 	}

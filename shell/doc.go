@@ -76,6 +76,7 @@
 //	env                   NAME=VALUE for a program; env* takes them as long as they come
 //	kv                    NAME reads, NAME=VALUE is config
 //	format                +FORMAT reads, anything else is config (date)
+//	named(kind)           a name, and then a word of that kind (jq --arg)
 //	one(a|b!effect)       one of these words
 //	item(kind)            the name of a thing: shown as touched
 //	letters(abc)          only these letters
@@ -115,7 +116,8 @@
 // shows a secret, so that an unknown word may be one), anything: true (with
 // effects that are not read-only: what is not listed does not matter),
 // input: true (without a path_read operand it reads its input, which may not
-// end; an option with ~unbounded says that it does not), append: true (words come from elsewhere, as with xargs), foreign: true (its
+// end; an option with ~unbounded says that it does not), stdin: KIND (what its
+// input is: a here-document is judged as that, and it waits for nobody), append: true (words come from elsewhere, as with xargs), foreign: true (its
 // command runs where programs of that name may be others: no help, no dry run is
 // trusted), output: tame (prints numbers and plain names: such a word is no
 // option and no path), names (prints names of files that are there) or filter

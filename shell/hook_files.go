@@ -91,26 +91,11 @@ func hookJo(w *walker, c *call) {
 	}
 }
 
-// hookJq judges --arg and its like, which take two words: the second stands
-// among the operands, so that the filter may be any of them.
+// hookJq is for filters that put text together.
 func hookJq(w *walker, c *call) {
 	for i := range c.operands {
 		if a := &c.operands[i]; !a.known || strings.ContainsAny(a.text, "\"@") || strings.Contains(a.text, "implode") {
 			hookCrafts(w, c)
-		}
-	}
-	two := c.has("--arg", "--argjson", "--rawfile", "--slurpfile", "--argfile")
-	if two == nil {
-		return
-	}
-	files := c.has("--rawfile", "--slurpfile", "--argfile") != nil
-	for i := range c.operands {
-		a := &c.operands[i]
-		if bits, why := w.jqScript(a); bits != 0 && (a.known || i > 0) {
-			w.noteOne(bits, a.start, a.end, c.node.path, why)
-		}
-		if files {
-			w.pathRead(a, c.node.path, false)
 		}
 	}
 }

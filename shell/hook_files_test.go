@@ -8,7 +8,7 @@ func TestHook_files(t *testing.T) {
 	k := load(t)
 	for cmd, want := range map[string]string{
 		"jq --arg a b '.c[$a]' x.json":            string(ro),
-		"jq --arg a env .b x.json":                string(cm),
+		"jq --arg a env .b x.json":                string(ro),
 		"jq --arg a b env x.json":                 string(cm),
 		"jq -n --rawfile a /etc/shadow '$a'":      string(cm),
 		"jq -n --rawfile a /etc/services '$a'":    string(ro),

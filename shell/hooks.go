@@ -246,11 +246,20 @@ func hookPrintf(w *walker, c *call) {
 		return
 	}
 	f := &c.operands[0]
-	if !f.known {
+	formats := f.alts
+	switch {
+	case f.known:
+		formats = []string{f.text}
+	case len(formats) == 0:
 		w.note(bitUnknown, f.start, f.end, "printf/format", "the format "+f.show()+" cannot be seen")
-		return
 	}
-	for _, part := range strings.Split(strings.ReplaceAll(f.text, "%%", ""), "%")[1:] {
+	for _, text := range formats {
+		w.printfFormat(f, text)
+	}
+}
+
+func (w *walker) printfFormat(f *word, text string) {
+	for _, part := range strings.Split(strings.ReplaceAll(text, "%%", ""), "%")[1:] {
 		verb := strings.TrimLeft(part, "-+ #0123456789.*'hlqjzt")
 		if strings.HasPrefix(verb, "n") {
 			w.note(bitUnknown, f.start, f.end, "printf/format", "the format %n assigns a variable")
@@ -331,6 +340,10 @@ func hookRead(w *walker, c *call) {
 		a := &c.operands[i]
 		if w.fedInput > 0 {
 			w.told(a.text, w.pipedOutput)
+			if w.readGives == nil {
+				w.readGives = map[string]output{}
+			}
+			w.readGives[a.text] = w.pipedOutput
 		}
 		if !a.known || !syntax.ValidName(a.text) {
 			w.note(bitExecOpaque, a.start, a.end, c.node.path, "a name with a subscript may run what stands in it: "+a.show())

@@ -39,6 +39,11 @@ func (w *walker) judge(c *call) {
 	}
 	c.dry = a.dry
 	a.drop |= c.present(&a)
+	if w.here != nil && n.stdin.kind != kindNone && n.base.add&^a.drop&waiting != 0 && (n.stdin.kind != kindShell || len(c.operands) == 0) && !c.lost {
+		// It does not wait for anybody: what it is given stands here.
+		a.drop |= waiting
+		w.kind(c, &n.stdin, w.here, &a, true)
+	}
 	a.add |= n.base.add &^ a.drop
 	a.keep |= n.base.keep &^ a.drop
 	a.tree = a.tree || n.base.tree
@@ -73,6 +78,9 @@ func (w *walker) judge(c *call) {
 	w.output(c)
 	w.edits(c, seen)
 }
+
+// waiting are the effects of a command that does what it is told over its input.
+const waiting = bitInteractive | bitExecOpaque | bitUnbounded
 
 // writesNowhere says whether a value is a file that is written, and is one that
 // keeps nothing.
@@ -318,8 +326,10 @@ func (w *walker) rest(c *call, s *spec, words []word) {
 	}
 	w.commands++
 	if c.node.appends { // the input is where the words come from
+		here := w.here
+		w.here = nil
 		w.fedInput++
-		defer func() { w.fedInput-- }()
+		defer func() { w.fedInput--; w.here = here }()
 	}
 	w.argv(list)
 }

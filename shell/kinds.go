@@ -14,6 +14,9 @@ func (w *walker) kind(c *call, s *spec, v *word, a *acts, option bool) {
 	quiet := a.dry && !option
 	switch s.kind {
 	case kindText, kindNumber, kindPathMeta, kindReplace, kindExec, kindNone:
+	case kindNamed:
+		second := spec{kind: kind(s.named), acts: s.acts}
+		w.kind(c, &second, v, a, option)
 	case kindFormat:
 		if !strings.HasPrefix(v.text, "+") {
 			w.note(bitConfig, v.start, v.end, c.node.path, c.node.name+" with "+v.show()+" sets something")

@@ -85,6 +85,7 @@ type nodeDoc struct {
 	Abbreviations bool                `yaml:"abbreviations"`
 	Append        bool                `yaml:"append"`
 	Input         bool                `yaml:"input"`
+	Stdin         string              `yaml:"stdin"`
 	Foreign       bool                `yaml:"foreign"`
 	Output        string              `yaml:"output"`
 	Hook          string              `yaml:"hook"`

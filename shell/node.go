@@ -52,6 +52,7 @@ type node struct {
 	optionsSafe bool
 	abbreviate  bool
 	input       bool // without a path_read operand, it reads its input
+	stdin       spec // what its input is, where a text that stands here is given to it
 	appends     bool // arguments come from elsewhere, as with xargs
 	foreign     bool // its command runs where programs of that name may be others
 	output      output
@@ -152,6 +153,11 @@ func (c *compiler) node(n *node, d *nodeDoc) {
 		n.opts = maps.Clone(n.over.opts)
 		maps.Copy(n.opts, own)
 	}
+	if d.Stdin != "" {
+		var err error
+		n.stdin, err = parseSpec(d.Stdin)
+		c.fail(n, err)
+	}
 	if d.Operands != nil {
 		var err error
 		n.hasOperands = true
@@ -185,6 +191,7 @@ func (n *node) inherit() {
 	n.about, n.hint, n.grammar, n.globals, n.prefix, n.output = o.about, o.hint, o.grammar, o.globals, o.prefix, o.output
 	n.bare, n.anything, n.optionsSafe, n.appends, n.foreign, n.abbreviate = o.bare, o.anything, o.optionsSafe, o.appends, o.foreign, o.abbreviate
 	n.operands, n.hasOperands, n.base, n.hook = o.operands, o.hasOperands, o.base, o.hook
+	n.stdin = o.stdin
 }
 
 func (n *node) inheritVerbs() {
@@ -275,7 +282,7 @@ func decodeStrict(v *yaml.Node, into *nodeDoc) error {
 }
 
 func nodeKeys() []string {
-	return []string{"about", "hint", "grammar", "globals", "verbs", "options", "operands", "effects", "bare", "anything", "options_safe", "abbreviations", "append", "input", "foreign", "output", "hook", "like", "acts", "commands"}
+	return []string{"about", "hint", "grammar", "globals", "verbs", "options", "operands", "effects", "bare", "anything", "options_safe", "abbreviations", "append", "input", "stdin", "foreign", "output", "hook", "like", "acts", "commands"}
 }
 
 // child makes a verb; "a|b" gives it two names.

@@ -90,13 +90,14 @@ const (
 	kindLetters
 	kindExec
 	kindFormat
+	kindNamed
 )
 
 // kinds lists the words of the notation, in the order of the constants.
 func kinds() []string {
 	return []string{
 		"none", "text", "number", "path_read", "tree_read", "path_meta", "path_write", "path_out", "path_delete", "path_exec", "dir",
-		"command", "shell", "awk", "sed", "jq", "sql", "host", "url", "env", "kv", "replace", "one", "item", "letters", "exec", "format",
+		"command", "shell", "awk", "sed", "jq", "sql", "host", "url", "env", "kv", "replace", "one", "item", "letters", "exec", "format", "named",
 	}
 }
 
@@ -106,6 +107,7 @@ type spec struct {
 	arg   string
 	one   map[string]acts
 	acts  acts
+	named int  // of kindNamed: the kind of the second word
 	quant byte // 0, '?', '*' or '+'
 }
 
@@ -140,6 +142,10 @@ func parseSpec(token string) (spec, error) {
 				return s, err
 			}
 			s.one[v] = a
+		}
+	} else if s.kind == kindNamed {
+		if s.named = slices.Index(kinds(), s.arg); s.named <= 0 {
+			return s, fmt.Errorf("%q: named has a kind in brackets", token)
 		}
 	} else if needs := s.kind == kindItem || s.kind == kindLetters; needs != (s.arg != "") && s.kind != kindSQL {
 		return s, fmt.Errorf("%q: one, item and letters have an argument in brackets, sql may have one, the others have none", token)

@@ -12,6 +12,12 @@ func (w *walker) sqlText(v *word, dialect string) (effects, string) {
 		return bitExecOpaque, "the statement cannot be seen"
 	}
 	text := strings.TrimSpace(v.text)
+	if dialect == "mysql" {
+		text = strings.TrimSuffix(strings.TrimSuffix(text, ";"), `\G`)
+	}
+	if w.here == v && strings.Contains(strings.ReplaceAll(text, "::", ""), ":") {
+		return bitUnknown, "the client puts the value of a variable in the place of a word with a colon"
+	}
 	if text == "" {
 		return bitUnknown, "there is no statement"
 	}

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -14,8 +15,9 @@ type variables struct {
 	loose     map[string]bool // assigned where it is not certain when, or how often
 	numeric   map[string]bool // every assignment gives a number
 	functions map[string]bool
-	blind     bool // something assigns by a name we cannot follow
-	splitting bool // IFS is assigned: unquoted variables split in unknown ways
+	read      map[string]int // how often read assigns it
+	blind     bool           // something assigns by a name we cannot follow
+	splitting bool           // IFS is assigned: unquoted variables split in unknown ways
 }
 
 type value struct {
@@ -29,7 +31,7 @@ type value struct {
 // whose text does.
 func assigner(name string) bool {
 	switch name {
-	case "", "read", "mapfile", "readarray", "getopts", "unset", "eval", "source", ".", "let", "builtin", "command", "wait":
+	case "", "mapfile", "readarray", "getopts", "unset", "eval", "source", ".", "let", "builtin", "command", "wait":
 		return true
 	}
 	return false
@@ -40,12 +42,13 @@ func assigner(name string) bool {
 func (w *walker) survey() {
 	v := &w.vars
 	v.now, v.count = map[string]value{}, map[string]int{}
-	v.loose, v.numeric, v.functions = map[string]bool{}, map[string]bool{}, map[string]bool{}
+	v.loose, v.numeric, v.functions, v.read = map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]int{}
 	if w.file == nil { // a command of words alone, in which nothing is assigned that we could see
 		v.blind = true
 		return
 	}
 	var loose []bool
+	var prefixes []*syntax.Assign // of the last command
 	syntax.Walk(w.file, func(n syntax.Node) bool {
 		if n == nil {
 			loose = loose[:len(loose)-1]
@@ -54,15 +57,21 @@ func (w *walker) survey() {
 		in := len(loose) > 0 && loose[len(loose)-1]
 		switch n := n.(type) {
 		case *syntax.Assign:
+			before := v.splitting
 			v.assigned(n, in)
+			if slices.Contains(prefixes, n) { // holds for that command alone
+				v.splitting = before
+			}
 		case *syntax.CallExpr:
 			if len(n.Args) > 0 {
-				name := n.Args[0].Lit()
-				v.blind = v.blind || assigner(name)
-				if name == "printf" && len(n.Args) > 1 && n.Args[1].Lit() != "" {
-					v.blind = v.blind || strings.HasPrefix(n.Args[1].Lit(), "-")
-				} else if name == "printf" {
-					v.blind = true
+				prefixes = n.Assigns
+				switch name := n.Args[0].Lit(); {
+				case name == "read":
+					v.reads(n.Args[1:])
+				case name == "printf" && len(n.Args) > 2: // -v NAME FORMAT
+					v.blind = v.blind || n.Args[1].Lit() == "" || strings.HasPrefix(n.Args[1].Lit(), "-")
+				default:
+					v.blind = v.blind || assigner(name)
 				}
 				in = true // a prefix assignment holds for one command only
 			}
@@ -92,6 +101,28 @@ func (w *walker) survey() {
 		loose = append(loose, in)
 		return true
 	})
+}
+
+// reads looks at what read assigns: names that stand here, and after no option
+// that takes one.
+func (v *variables) reads(args []*syntax.Word) {
+	names := 0
+	for _, a := range args {
+		switch text := a.Lit(); {
+		case syntax.ValidName(text):
+			names++
+			v.count[text]++
+			v.read[text]++
+			v.loose[text] = true
+			v.splitting = v.splitting || text == "IFS"
+		case names > 0 || text == "" || strings.Trim(text, "-rse") != "" || text[0] != '-':
+			v.blind = true
+		}
+	}
+	if names == 0 {
+		v.count["REPLY"]++
+		v.loose["REPLY"] = true
+	}
 }
 
 func (v *variables) assigned(a *syntax.Assign, loose bool) {
@@ -163,6 +194,9 @@ func (w *walker) lookup(name string) value {
 			return known
 		}
 		return value{tame: true}
+	case v.count[name] == 1 && v.read[name] == 1 && !v.splitting:
+		gives, done := w.readGives[name]
+		return value{tame: done && gives == outTame}
 	case v.loose[name], v.count[name] > 1 && w.inFunction > 0:
 		return value{}
 	}

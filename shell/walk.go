@@ -17,6 +17,7 @@ type walker struct {
 
 	found   effects
 	fed     []word // the texts that commands are given to read
+	here    *word  // the one that the simple command being judged is given
 	dire    *word  // a text that tells of removing, and may be run by what runs what it is given
 	seen    []finding
 	touches []Touch
@@ -51,6 +52,7 @@ type walker struct {
 	blindRead   bool     // a file is read whose name is not known
 	blindAt     [2]int
 	holding     map[string]output   // what variables hold at the loosest
+	readGives   map[string]output   // what the input held that a variable was read from
 	copies      [][2]string         // variables that got the value of another one
 	blindVars   map[string]blindVar // variables that name a file to read
 	fedInput    int                 // above 0: the input is a pipe, a file or a text, and ends with it
@@ -129,7 +131,8 @@ func (w *walker) stmt(s *syntax.Stmt) {
 		start, end := w.span(s)
 		w.note(bitRuntime, start, end, "shell/background", "a command in the background goes on when the limits have passed")
 	}
-	input, piped := w.fedInput, w.pipedOutput
+	input, piped, here := w.fedInput, w.pipedOutput, w.here
+	w.here = nil
 	if len(s.Redirs) > 0 {
 		empty := printsNothing(s.Cmd)
 		for _, r := range s.Redirs {
@@ -140,13 +143,30 @@ func (w *walker) stmt(s *syntax.Stmt) {
 				w.pipedOutput = w.substituted
 			}
 		}
+		w.given(s)
 	}
 	if s.Cmd != nil {
 		w.command(s.Cmd)
 	} else {
 		w.out = outAny // $(<file)
 	}
-	w.fedInput, w.pipedOutput = input, piped
+	w.fedInput, w.pipedOutput, w.here = input, piped, here
+}
+
+// given finds the text that a simple command is given as its input, when that
+// stands here, wholly.
+func (w *walker) given(s *syntax.Stmt) {
+	if _, ok := s.Cmd.(*syntax.CallExpr); !ok || len(w.fed) == 0 {
+		return
+	}
+	for _, r := range s.Redirs {
+		if givesInput(r) {
+			w.here = nil
+			if here := w.fed[len(w.fed)-1]; (r.Op == syntax.Hdoc || r.Op == syntax.DashHdoc || r.Op == syntax.WordHdoc) && here.known && r.N == nil {
+				w.here = &here
+			}
+		}
+	}
 }
 
 // printsNothing says whether what is written to by this command is emptied.
@@ -203,6 +223,10 @@ func (w *walker) command(c syntax.Command) {
 	case *syntax.FuncDecl:
 		w.function(c)
 	case *syntax.TimeClause:
+		if c.Stmt == nil {
+			start, end := w.span(c)
+			w.note(bitUnknown, start, end, "shell/time", "nothing stands here whose time is taken, and bash may not read that")
+		}
 		w.stmt(c.Stmt)
 	case *syntax.LetClause:
 		for _, x := range c.Exprs {
