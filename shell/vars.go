@@ -69,7 +69,7 @@ func (w *walker) survey() {
 				case name == "read":
 					v.reads(n.Args[1:])
 				case name == "printf" && len(n.Args) > 2: // -v NAME FORMAT
-					v.blind = v.blind || n.Args[1].Lit() == "" || strings.HasPrefix(n.Args[1].Lit(), "-")
+					v.blind = v.blind || mayAssign(n.Args[1])
 				default:
 					v.blind = v.blind || assigner(name)
 				}
@@ -101,6 +101,29 @@ func (w *walker) survey() {
 		loose = append(loose, in)
 		return true
 	})
+}
+
+// mayAssign says whether the first word after printf may be -v, or -vNAME.
+func mayAssign(wd *syntax.Word) bool {
+	parts := wd.Parts
+	if q, ok := parts[0].(*syntax.DblQuoted); ok && len(parts) == 1 {
+		parts = q.Parts
+	}
+	text, unknown := "", 0
+	for _, p := range parts {
+		switch p := p.(type) {
+		case *syntax.Lit:
+			text += p.Value
+		case *syntax.SglQuoted:
+			text += p.Value
+		default:
+			unknown++
+		}
+	}
+	if unknown == 0 {
+		return text == "" || text[0] == '-'
+	}
+	return unknown > 1 || !strings.ContainsAny(text, " %\\") || strings.Contains(text, "]")
 }
 
 // reads looks at what read assigns: names that stand here, and after no option
