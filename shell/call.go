@@ -11,10 +11,12 @@ import (
 // call is one command with its arguments, read by its grammar.
 type call struct {
 	node       *node
-	start, end int // of the command word, or of command word and verb
+	called     string // the name that the command was called by
+	start, end int    // of the command word, or of command word and verb
 	opts       []given
 	operands   []word
 	search     []word // of find: all arguments
+	asked      *word  // the host that it asks
 	lost       bool   // a word was not understood: what stands after it may be anything
 	noted      bool
 	dry        bool // a trusted dry run
@@ -202,7 +204,7 @@ func (w *walker) ask(n *node, args []word) {
 		w.frames = append(w.frames, &call{})
 	}
 	c := w.frames[w.frame]
-	*c = call{node: n, start: args[0].start, end: args[0].end, opts: c.opts[:0], operands: c.operands[:0]}
+	*c = call{node: n, called: path.Base(args[0].text), start: args[0].start, end: args[0].end, opts: c.opts[:0], operands: c.operands[:0]}
 	w.frame++
 	w.read(c, args[1:])
 	w.judge(c)

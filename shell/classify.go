@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"errors"
 	"maps"
 	"math/bits"
 	"slices"
@@ -107,9 +108,9 @@ func (w *walker) refuse(text, why string) {
 	w.drasticText(&a)
 }
 
-// inner judges a text that a shell within this command runs. Nothing of its
-// variables is known, and nothing it sets comes back.
-func (w *walker) inner(command string, start, end int) {
+// inner judges a text that a shell within this command runs, which may be other
+// than bash. Nothing of its variables is known, and nothing it sets comes back.
+func (w *walker) inner(command string, start, end int, other bool) {
 	if w.depth++; w.depth > maxDepth {
 		w.note(bitUnknown, start, end, "shell/depth", "shells stand within shells too deep to be judged")
 		w.depth--
@@ -138,15 +139,33 @@ func (w *walker) inner(command string, start, end int) {
 		spanStart, spanEnd int
 		args               []word
 		cwd                string
-		cwdLost            bool
+		cwdLost, other     bool
 		inFunction         int
-	}{w.file, w.vars, w.nested, w.spanStart, w.spanEnd, w.args, w.cwd, w.cwdLost, w.inFunction}
+	}{w.file, w.vars, w.nested, w.spanStart, w.spanEnd, w.args, w.cwd, w.cwdLost, w.other, w.inFunction}
+	if w.other = other; other && readsDifferently(text, file) {
+		w.note(bitUnknown, start, end, "shell/string", "the inner text means something else to a shell that is not bash: write it for sh, or run it by bash -c")
+	}
 	w.file, w.vars, w.nested, w.spanStart, w.spanEnd = file, variables{}, true, start, end
 	w.args = w.args[len(w.args):]
 	w.stmts(file.Stmts)
 	w.file, w.vars, w.nested, w.spanStart, w.spanEnd = outer.file, outer.vars, outer.nested, outer.spanStart, outer.spanEnd
-	w.args, w.cwd, w.cwdLost, w.inFunction = outer.args, outer.cwd, outer.cwdLost, outer.inFunction
+	w.args, w.cwd, w.cwdLost, w.other, w.inFunction = outer.args, outer.cwd, outer.cwdLost, outer.other, outer.inFunction
 	w.depth--
+}
+
+// readsDifferently says whether a shell of the POSIX kind sees other commands in
+// a text than bash: to it, [[ a > b ]] writes a file, and &> is two things.
+func readsDifferently(text string, bash *syntax.File) bool {
+	if !strings.ContainsAny(text, "[(&|<$+") && !strings.Contains(text, "function") {
+		return false
+	}
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(text), "")
+	if err != nil {
+		return true
+	}
+	var as, other strings.Builder
+	printer := syntax.NewPrinter()
+	return errors.Join(printer.Print(&as, bash), printer.Print(&other, file)) != nil || as.String() != other.String()
 }
 
 // settle judges what could only be judged with the whole text read.

@@ -307,7 +307,7 @@ func hookEnv(w *walker, c *call) {
 			list[i].known = false
 		}
 	}
-	w.shellWords(list)
+	w.shellWords(list, false)
 }
 
 // hookFields judges which fields are asked for by -p, -f or --format: all of
@@ -371,7 +371,7 @@ func hookSh(w *walker, c *call) {
 		w.note(bitUnknown, c.start, c.end, "sh/-c", "the text for the shell is missing")
 		return
 	}
-	w.shellText(&c.operands[0])
+	w.shellText(&c.operands[0], c.called != "bash")
 }
 
 // hookTar judges the archive by what is done with it.

@@ -74,6 +74,9 @@ func (w *walker) judge(c *call) {
 	if n.input && !a.plain && a.drop&bitUnbounded == 0 && !c.readsFiles(a.first) {
 		w.waits(c.start, c.end, n.path)
 	}
+	if c.asked != nil && !(c.asked.known && loopback(hostOf(c.asked.text))) {
+		w.tells(c)
+	}
 	w.effects(c, a.add|a.keep)
 	w.output(c)
 	w.edits(c, seen)
@@ -321,7 +324,7 @@ func (w *walker) rest(c *call, s *spec, words []word) {
 		list = append(list, word{text: "\x00", many: true, tame: gives == outTame, gives: gives, start: c.start, end: c.end})
 	}
 	if s.kind == kindShell {
-		w.shellWords(list)
+		w.shellWords(list, w.otherShell(c))
 		return
 	}
 	w.commands++

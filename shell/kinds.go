@@ -39,9 +39,9 @@ func (w *walker) kind(c *call, s *spec, v *word, a *acts, option bool) {
 	case kindDir:
 		w.cwdLost = true
 	case kindCommand:
-		w.shellText(v)
+		w.shellText(v, w.otherShell(c))
 	case kindShell:
-		w.shellText(v)
+		w.shellText(v, w.otherShell(c))
 	case kindEnv:
 		w.envWord(c, v)
 	case kindHost:
@@ -123,6 +123,7 @@ func (w *walker) envWord(c *call, v *word) {
 // can carry data out.
 func (w *walker) host(c *call, v *word) {
 	w.touch("host", v.text)
+	c.asked = v
 	if !v.known && len(v.alts) == 0 {
 		w.note(bitNetSend, v.start, v.end, c.node.path, "the name "+v.show()+" is put together here and can carry data out")
 		return
@@ -130,18 +131,47 @@ func (w *walker) host(c *call, v *word) {
 	w.note(bitNetRead, v.start, v.end, c.node.path, "asks "+v.show()+" over the network")
 }
 
+// tells notes what a host that a call asks is told and cannot be seen here.
+func (w *walker) tells(c *call) {
+	tell := func(v *word) {
+		if v != c.asked && !v.known && !v.tame && len(v.alts) == 0 {
+			w.note(bitNetSend, v.start, v.end, c.node.path, "tells "+c.asked.show()+" what cannot be seen here: "+v.show())
+		}
+	}
+	for i := range c.opts {
+		if c.opts[i].has {
+			tell(&c.opts[i].val)
+		}
+	}
+	for i := range c.operands {
+		tell(&c.operands[i])
+	}
+}
+
+// otherShell says whether the texts that a command hands to a shell may be read
+// by one that is not bash: by whatever is called sh there.
+func (w *walker) otherShell(c *call) bool {
+	switch c.node.name {
+	case "eval", "trap":
+		return w.other
+	case "sh":
+		return c.called != "bash"
+	}
+	return true
+}
+
 // shellText judges a string that a shell will run.
-func (w *walker) shellText(v *word) {
+func (w *walker) shellText(v *word, other bool) {
 	if !v.known {
 		w.note(bitExecOpaque, v.start, v.end, "shell/string", "the shell is given a text that cannot be seen: "+v.show())
 		w.drasticText(v)
 		return
 	}
-	w.inner(v.text, v.start, v.end)
+	w.inner(v.text, v.start, v.end, other)
 }
 
 // shellWords judges words that a shell will join with blanks and read again.
-func (w *walker) shellWords(list []word) {
+func (w *walker) shellWords(list []word, other bool) {
 	text := ""
 	for i := range list {
 		if !list[i].known {
@@ -156,5 +186,5 @@ func (w *walker) shellWords(list []word) {
 		}
 		text += list[i].text
 	}
-	w.inner(text, list[0].start, list[len(list)-1].end)
+	w.inner(text, list[0].start, list[len(list)-1].end, other)
 }

@@ -39,6 +39,7 @@ type walker struct {
 	// Commands within a string have no place of their own in the text: what is
 	// found in them is shown at the word that holds the string.
 	nested             bool
+	other              bool // this string is read by a shell that may not be bash
 	spanStart, spanEnd int
 	depth              int
 
@@ -135,7 +136,11 @@ func (w *walker) stmt(s *syntax.Stmt) {
 	w.here = nil
 	if len(s.Redirs) > 0 {
 		empty := printsNothing(s.Cmd)
-		for _, r := range s.Redirs {
+		for i, r := range s.Redirs {
+			if i > 0 && s.Redirs[i-1].Word != nil && isNumber(s.Redirs[i-1].Word.Lit()) && s.Redirs[i-1].Word.End() == r.OpPos {
+				start, end := w.span(r)
+				w.note(bitUnknown, start, end, "shell/redirect", "bash takes the number before this for what is redirected: part them by a blank")
+			}
 			w.substituted = outAny
 			w.redirect(r, empty)
 			if givesInput(r) {
