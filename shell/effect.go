@@ -135,6 +135,6 @@ type Verdict struct {
 	Effects    []Effect   `json:"effects"`
 	Evidence   []Evidence `json:"evidence"`
 	Reasons    []string   `json:"reasons"`        // why it is not read-only, one sentence each
-	Hint       string     `json:"hint,omitempty"` // what would make it read-only; see Explain
+	Hint       string     `json:"hint,omitempty"` // what would make it read-only: see Explain
 	Touches    []Touch    `json:"touches,omitempty"`
 }
