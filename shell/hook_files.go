@@ -42,7 +42,7 @@ func fileHook(name string) func(*walker, *call) {
 	case "yq":
 		return hookYq
 	}
-	return nil
+	return trapHook(name)
 }
 
 // hookAt refuses @FILE, which stands for the options in that file.
@@ -107,7 +107,7 @@ func hookYq(w *walker, c *call) {
 	hookJq(w, c)
 	for i := range c.operands {
 		a := &c.operands[i]
-		if m := yqReaches.FindString(a.text); m != "" && strings.Contains(a.text, "(") {
+		if m := yqReaches.FindString(a.text); m != "" && (strings.Contains(a.text, "(") || m == "envsubst") {
 			w.note(bitReadSecret, a.start, a.end, c.node.path, "yq's "+m+" reads files or the environment")
 		}
 	}
@@ -153,7 +153,7 @@ func hookLists(w *walker, c *call) {
 // hookLocal notes that operands are, or may be, addresses.
 func hookLocal(w *walker, c *call) {
 	for i := range c.opts {
-		if g := &c.opts[i]; g.opt.value.kind == kindPathRead && strings.Contains(g.val.text, "://") {
+		if g := &c.opts[i]; g.opt.value.kind == kindPathRead && (strings.Contains(g.val.text, "://") || strings.HasPrefix(g.val.text, "git@") || strings.HasPrefix(g.val.text, "github.com/")) {
 			w.note(bitNetSend, g.val.start, g.val.end, c.node.path, g.val.show()+" is an address on another host")
 		}
 	}

@@ -1,0 +1,184 @@
+package shell
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// trapHook returns the hooks against words that look harmless where they stand.
+func trapHook(name string) func(*walker, *call) {
+	switch name {
+	case "composed":
+		return hookComposed
+	case "git-shows":
+		return hookGitShows
+	case "git-remote":
+		return hookGitRemote
+	case "namespaces":
+		return hookNamespaces
+	case "rpm":
+		return hookRpm
+	case "rsync":
+		return hookRsync
+	case "tells":
+		return hookTells
+	case "untamed":
+		return hookUntamed
+	case "words":
+		return hookWords
+	case "workdir":
+		return hookWorkdir
+	}
+	return nil
+}
+
+// hookWords refuses options among the operands of a command that takes them
+// anywhere, though it is read without a grammar, and @FILE, which holds more.
+func hookWords(w *walker, c *call) {
+	hookAt(w, c)
+	for i := 1; i < len(c.operands); i++ {
+		if a := &c.operands[i]; a.mayDash() && !a.tame {
+			w.note(bitUnknown, a.start, a.end, c.node.path, "the word "+a.show()+" is or may be an option of "+c.node.name)
+		}
+	}
+}
+
+// hookWorkdir judges the directory in which a command runs elsewhere: what it
+// reads by a short name, or as a whole, lies there.
+func hookWorkdir(w *walker, c *call) {
+	if g := c.has("-w", "--workdir"); g != nil && g.val.known && w.k.policy.holdsSecrets(path.Clean(g.val.text)) {
+		w.note(bitReadSecret, g.val.start, g.val.end, c.node.path, "runs in "+g.val.show()+", and secrets lie there")
+	}
+}
+
+// hookUntamed is for lists whose words are plain only in some forms: with a
+// command line in them, they may be anything.
+func hookUntamed(w *walker, c *call) {
+	plain := c.node.name != "ps" && c.has("-a", "--list-full", "-l", "--list-name") == nil
+	if g := c.has("--format"); c.node.name == "ps" {
+		plain = c.has("-q", "--quiet") != nil || g != nil && !slices.ContainsFunc([]string{"Command", "Label", "Mount", "json", "table"}, func(s string) bool { return strings.Contains(g.val.text, s) })
+	}
+	if !plain {
+		n := *c.node
+		n.output = outAny
+		c.node = &n
+	}
+}
+
+// hookComposed is for the compose that is a program of its own: its files may
+// be addresses.
+func hookComposed(w *walker, c *call) {
+	hookPflag(w, c)
+	hookLocal(w, c)
+}
+
+// hookNamespaces judges ip -all netns exec, which takes no name: the first word
+// is the command then.
+func hookNamespaces(w *walker, c *call) {
+	if g := c.has("-a", "-all"); g != nil && len(c.operands) > 0 {
+		w.commands++
+		w.argv(slices.Clone(c.operands))
+	}
+}
+
+// hookRpm judges what is verified: the package in a file brings the script that
+// does it.
+func hookRpm(w *walker, c *call) {
+	hookPackages(w, c)
+	verifies := c.node.name == "rpmverify" || c.has("-V") != nil
+	if p := c.has("-p"); p != nil && verifies && c.has("--noscripts") == nil {
+		w.note(bitExecOpaque, p.at.start, p.at.end, c.node.path, "a package that is verified from its file runs its own script")
+	}
+}
+
+// hookRsync notes that one side lies on another host, which is told which files
+// there are, also in a dry run.
+func hookRsync(w *walker, c *call) {
+	for i := range c.operands {
+		a := &c.operands[i]
+		host, _, ok := strings.Cut(a.text, ":")
+		if ok && !strings.Contains(host, "/") || strings.HasPrefix(a.text, "rsync://") {
+			w.note(bitNetSend, a.start, a.end, c.node.path, a.show()+" lies on another host, which is told the names of files")
+		}
+	}
+}
+
+// hookTells is for clients of servers that the command chooses: what cannot be
+// seen here, and stands where the server is told it, may be anything.
+func hookTells(w *walker, c *call) {
+	elsewhere := false
+	for i := range c.opts {
+		g := &c.opts[i]
+		elsewhere = elsewhere || g.has && g.opt.value.kind == kindHost && !ownHost(g.val.text)
+	}
+	kinds := c.node.operands
+	for i := range c.operands {
+		if k := min(i, len(kinds)-1); k >= 0 && kinds[k].kind == kindHost {
+			elsewhere = elsewhere || !ownHost(c.operands[i].text)
+		}
+	}
+	if !elsewhere {
+		return
+	}
+	tell := func(a *word) {
+		if !a.known && len(a.alts) == 0 && !a.tame {
+			w.note(bitNetSend, a.start, a.end, c.node.path, "the server is told "+a.show()+", which cannot be seen here")
+		}
+	}
+	for i := range c.opts {
+		g := &c.opts[i]
+		scrambled := strings.HasPrefix(c.node.name, "mysql") && (g.opt.name == "-p" || g.opt.name == "--password")
+		if g.has && g.opt.value.kind == kindText && !scrambled {
+			tell(&g.val)
+		}
+	}
+	for i := range c.operands {
+		tell(&c.operands[i])
+	}
+}
+
+// ownHost says whether a name means this machine, or one of its sockets.
+func ownHost(name string) bool {
+	return loopback(strings.ToLower(name)) || name == "::1" || strings.HasPrefix(name, "/") || strings.HasPrefix(name, "unix:")
+}
+
+// hookGitShows judges what git shows the content of: a secret file, one
+// outside the repository, and what a repository that the command chooses says
+// is run to show it.
+func hookGitShows(w *walker, c *call) {
+	verb := c.node.name
+	patch := c.has("-p", "-u", "--patch", "-L", "--cc", "-c") != nil || slices.Contains([]string{"blame", "annotate"}, verb) ||
+		strings.HasPrefix(verb, "diff") && verb != "diff-tree" || verb == "show" && c.has("-s", "--no-patch", "--stat", "--shortstat", "--numstat", "--name-only", "--name-status") == nil
+	elsewhere := w.cwd != "" || w.cwdLost || c.has("-C") != nil
+	refreshes := c.has("--dirty", "--modified", "--others", "-m", "-o") != nil && (verb == "describe" || verb == "ls-files")
+	if elsewhere && (refreshes || patch && (c.has("--no-textconv") == nil || verb == "blame" || verb == "annotate")) {
+		w.note(bitExecOpaque, c.start, c.end, c.node.path, "in a repository that the command chooses, git "+verb+" runs what its configuration says: add --no-textconv")
+	}
+	for i := range c.opts {
+		if g := &c.opts[i]; g.has && (g.opt.name == "--format" || g.opt.name == "--pretty") && (strings.Contains(g.val.text, "%G") || strings.Contains(g.val.text, "signature")) {
+			w.note(bitExecOpaque, g.val.start, g.val.end, c.node.path, "git runs a program to check signatures")
+		}
+	}
+	if !patch && verb != "cat-file" && verb != "show" {
+		return
+	}
+	for i := range c.operands {
+		a := c.operands[i]
+		if at := strings.LastIndexByte(a.text, ':'); at >= 0 {
+			a = a.from(at + 1)
+		}
+		if a.known && a.text != "" && a.text != "-" {
+			w.pathRead(&a, c.node.path, c.has("--no-index") != nil || strings.HasPrefix(a.text, "/"))
+		}
+	}
+}
+
+// hookGitRemote judges git remote show, which also takes an address.
+func hookGitRemote(w *walker, c *call) {
+	for i := range c.operands {
+		if a := &c.operands[i]; !a.known && len(a.alts) == 0 && !a.tame || strings.ContainsAny(a.text, ":/") {
+			w.note(bitNetSend, a.start, a.end, c.node.path, a.show()+" may be an address that carries data out")
+		}
+	}
+}
