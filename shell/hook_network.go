@@ -13,7 +13,6 @@ import (
 // language of their own: a sign that ends or opens something there lets more
 // follow than was read.
 func hookSealed(w *walker, c *call) {
-	hookTells(w, c)
 	for i := range c.operands {
 		a := &c.operands[i]
 		if !a.known || a.text == "-" || strings.ContainsAny(a.text, ";\n{}|\\`!") {
@@ -40,7 +39,6 @@ func hookRemotes(w *walker, c *call) {
 // hookFeeds is for commands that ask a host and hand it what comes over their
 // input: that must be nothing, or a text that stands here.
 func hookFeeds(w *walker, c *call) {
-	hookTells(w, c)
 	fed := w.nested || w.file == nil && w.pipedIn(c)
 	if w.file != nil {
 		fed = fed || w.fedBy(c)

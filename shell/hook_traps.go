@@ -21,8 +21,6 @@ func trapHook(name string) func(*walker, *call) {
 		return hookRpm
 	case "rsync":
 		return hookRsync
-	case "tells":
-		return hookTells
 	case "untamed":
 		return hookUntamed
 	case "words":
@@ -104,45 +102,6 @@ func hookRsync(w *walker, c *call) {
 	}
 }
 
-// hookTells is for clients of servers that the command chooses: what cannot be
-// seen here, and stands where the server is told it, may be anything.
-func hookTells(w *walker, c *call) {
-	elsewhere := false
-	for i := range c.opts {
-		g := &c.opts[i]
-		elsewhere = elsewhere || g.has && g.opt.value.kind == kindHost && !ownHost(g.val.text)
-	}
-	kinds := c.node.operands
-	for i := range c.operands {
-		if k := min(i, len(kinds)-1); k >= 0 && kinds[k].kind == kindHost {
-			elsewhere = elsewhere || !ownHost(c.operands[i].text)
-		}
-	}
-	if !elsewhere {
-		return
-	}
-	tell := func(a *word) {
-		if !a.known && len(a.alts) == 0 && !a.tame {
-			w.note(bitNetSend, a.start, a.end, c.node.path, "the server is told "+a.show()+", which cannot be seen here")
-		}
-	}
-	for i := range c.opts {
-		g := &c.opts[i]
-		scrambled := strings.HasPrefix(c.node.name, "mysql") && (g.opt.name == "-p" || g.opt.name == "--password")
-		if g.has && g.opt.value.kind == kindText && !scrambled {
-			tell(&g.val)
-		}
-	}
-	for i := range c.operands {
-		tell(&c.operands[i])
-	}
-}
-
-// ownHost says whether a name means this machine, or one of its sockets.
-func ownHost(name string) bool {
-	return loopback(strings.ToLower(name)) || name == "::1" || strings.HasPrefix(name, "/") || strings.HasPrefix(name, "unix:")
-}
-
 // hookGitShows judges what git shows the content of: a secret file, one
 // outside the repository, and what a repository that the command chooses says
 // is run to show it.
@@ -151,7 +110,7 @@ func hookGitShows(w *walker, c *call) {
 	patch := c.has("-p", "-u", "--patch", "-L", "--cc", "-c") != nil || slices.Contains([]string{"blame", "annotate"}, verb) ||
 		strings.HasPrefix(verb, "diff") && verb != "diff-tree" || verb == "show" && c.has("-s", "--no-patch", "--stat", "--shortstat", "--numstat", "--name-only", "--name-status") == nil
 	elsewhere := w.cwd != "" || w.cwdLost || c.has("-C") != nil
-	refreshes := c.has("--dirty", "--modified", "--others", "-m", "-o") != nil && (verb == "describe" || verb == "ls-files")
+	refreshes := strings.HasPrefix(verb, "diff") && verb != "diff-tree" || c.has("--dirty", "--modified", "--others", "-m", "-o") != nil && (verb == "describe" || verb == "ls-files")
 	if elsewhere && (refreshes || patch && (c.has("--no-textconv") == nil || verb == "blame" || verb == "annotate")) {
 		w.note(bitExecOpaque, c.start, c.end, c.node.path, "in a repository that the command chooses, git "+verb+" runs what its configuration says: add --no-textconv")
 	}
