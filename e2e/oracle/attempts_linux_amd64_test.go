@@ -65,17 +65,17 @@ func (a *attempts) judge(n *notice) {
 		}
 	case unix.SYS_MKDIR, unix.SYS_RMDIR, unix.SYS_UNLINK, unix.SYS_CREAT, unix.SYS_MKNOD, unix.SYS_CHMOD, unix.SYS_CHOWN, unix.SYS_LCHOWN, unix.SYS_UTIME, unix.SYS_UTIMES, unix.SYS_TRUNCATE,
 		unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_RENAME, unix.SYS_ACCT, unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_UMOUNT2:
-		a.add(name, at(n, unix.AT_FDCWD, arg[0]))
+		a.add(n, name, at(n, unix.AT_FDCWD, arg[0]))
 	case unix.SYS_LINK, unix.SYS_SYMLINK, unix.SYS_MOUNT:
-		a.add(name, at(n, unix.AT_FDCWD, arg[1]))
+		a.add(n, name, at(n, unix.AT_FDCWD, arg[1]))
 	case unix.SYS_MKDIRAT, unix.SYS_UNLINKAT, unix.SYS_MKNODAT, unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_FCHOWNAT, unix.SYS_UTIMENSAT, unix.SYS_FUTIMESAT, unix.SYS_RENAMEAT, unix.SYS_RENAMEAT2:
-		a.add(name, at(n, int32(arg[0]), arg[1]))
+		a.add(n, name, at(n, int32(arg[0]), arg[1]))
 	case unix.SYS_LINKAT:
-		a.add(name, at(n, int32(arg[2]), arg[3]))
+		a.add(n, name, at(n, int32(arg[2]), arg[3]))
 	case unix.SYS_SYMLINKAT:
-		a.add(name, at(n, int32(arg[1]), arg[2]))
+		a.add(n, name, at(n, int32(arg[1]), arg[2]))
 	case unix.SYS_FCHMOD, unix.SYS_FCHOWN, unix.SYS_FTRUNCATE, unix.SYS_FALLOCATE, unix.SYS_FSETXATTR, unix.SYS_FREMOVEXATTR:
-		a.add(name, descriptor(n, int32(arg[0])))
+		a.add(n, name, descriptor(n, int32(arg[0])))
 	default:
 		if !a.process(n, name) && !a.network(n, name) {
 			a.other(n, name)
@@ -106,7 +106,7 @@ func (a *attempts) process(n *notice, name string) bool {
 		if own && arg[1] != 0 {
 			a.target(n, name, int32(arg[1]))
 		} else if !own {
-			a.add(name, fmt.Sprintf("of the group or user %d", int32(arg[1])))
+			a.add(n, name, fmt.Sprintf("of the group or user %d", int32(arg[1])))
 		}
 	case unix.SYS_PTRACE:
 		if arg[0] != unix.PTRACE_TRACEME {
@@ -132,7 +132,7 @@ func (a *attempts) target(n *notice, name string, pid int32) {
 		}
 	}
 	if pid == -1 || leader == 0 && pid > 0 || slices.Contains(a.keep, leader) {
-		a.add(name, fmt.Sprintf("the process %d", pid))
+		a.add(n, name, fmt.Sprintf("the process %d", pid))
 		a.refuse = pid == -1 || !slices.Contains(a.decoys, leader)
 	}
 }
@@ -146,7 +146,7 @@ func (a *attempts) network(n *notice, name string) bool {
 			a.netlink[n.pid] = int(arg[2])
 		}
 		if arg[0] == unix.AF_PACKET || arg[0] == unix.AF_VSOCK {
-			a.asked = append(a.asked, fmt.Sprintf("a socket of the family %d", arg[0]))
+			a.ask(n, name, fmt.Sprintf("of the family %d", arg[0]))
 		}
 	case unix.SYS_CONNECT, unix.SYS_BIND:
 		a.address(n, name, peek(int(n.pid), arg[1], int(min(arg[2], 128))), nil)
@@ -155,7 +155,7 @@ func (a *attempts) network(n *notice, name string) bool {
 	case unix.SYS_SENDMSG, unix.SYS_SENDMMSG:
 		msg := peek(int(n.pid), arg[1], 32) // struct msghdr: name, namelen, iov
 		if len(msg) < 32 {
-			a.add(name, "something unreadable")
+			a.add(n, name, "something unreadable")
 			break
 		}
 		word := func(i int) uint64 { return binary.NativeEndian.Uint64(msg[i:]) }
@@ -177,25 +177,25 @@ func (a *attempts) address(n *notice, name string, addr, data []byte) {
 	proto, netlink := a.netlink[n.pid]
 	if len(addr) < 2 { // a socket that is connected: its connect was seen
 		if netlink {
-			a.route(name, proto, data)
+			a.route(n, name, proto, data)
 		}
 		return
 	}
 	switch family := binary.NativeEndian.Uint16(addr); {
 	case family == unix.AF_UNIX && name == "bind":
 		if path, _, _ := strings.Cut(string(addr[2:]), "\x00"); path != "" {
-			a.add(name, path)
+			a.add(n, name, path)
 		}
 	case family == unix.AF_UNIX:
 		path, _, _ := strings.Cut(strings.TrimPrefix(string(addr[2:]), "\x00"), "\x00")
 		switch {
 		case path == "/dev/log" || path == "/run/systemd/journal/dev-log" || path == "/run/systemd/journal/socket":
-			a.add(name, path)
+			a.add(n, name, path)
 		case !strings.Contains(path, "/nscd/") && !strings.Contains(path, "/userdb/"): // libc asks these for the names of users
 			a.daemons = append(a.daemons, path)
 		}
 	case family == unix.AF_NETLINK && name != "bind" && name != "connect":
-		a.route(name, proto, data)
+		a.route(n, name, proto, data)
 	case family == unix.AF_INET && len(addr) >= 8, family == unix.AF_INET6 && len(addr) >= 24:
 		port := binary.BigEndian.Uint16(addr[2:])
 		ip, _ := netip.AddrFromSlice(addr[4:8])
@@ -203,32 +203,35 @@ func (a *attempts) address(n *notice, name string, addr, data []byte) {
 			ip, _ = netip.AddrFromSlice(addr[8:24])
 		}
 		if port != 0 { // without a port, libc only sorts addresses
-			a.asked = append(a.asked, fmt.Sprintf("%s %s", name, netip.AddrPortFrom(ip, port)))
+			a.ask(n, name, netip.AddrPortFrom(ip, port).String())
 		}
 	}
 }
 
 // route judges a message to the kernel by netlink: only questions pass.
-func (a *attempts) route(name string, proto int, data []byte) {
-	if len(data) < 8 {
+func (a *attempts) route(n *notice, name string, proto int, data []byte) {
+	if len(data) < unix.SizeofNlMsghdr+8 {
 		return
 	}
 	kind := binary.NativeEndian.Uint16(data[4:])
 	switch proto {
 	case unix.NETLINK_ROUTE: // kinds come in fours: new, del, get, set
-		if kind >= unix.RTM_BASE && kind&3 != unix.RTM_GETLINK&3 {
-			a.add(name, fmt.Sprintf("the routing message %d", kind))
+		// A new link of which nothing is said, not even its number, only asks
+		// whether the kernel knows the message.
+		probe := kind == unix.RTM_NEWLINK && len(data) <= unix.SizeofNlMsghdr+unix.SizeofIfInfomsg && binary.NativeEndian.Uint32(data[unix.SizeofNlMsghdr+4:]) == 0
+		if kind >= unix.RTM_BASE && kind&3 != unix.RTM_GETLINK&3 && !probe {
+			a.add(n, name, fmt.Sprintf("the routing message %d", kind))
 		}
 	case unix.NETLINK_SOCK_DIAG:
 		if kind == 21 { // SOCK_DESTROY
-			a.add(name, "an order to end connections")
+			a.add(n, name, "an order to end connections")
 		}
 	case unix.NETLINK_NETFILTER:
 		if kind == unix.NFNL_MSG_BATCH_BEGIN {
-			a.add(name, "a change of the packet filter")
+			a.add(n, name, "a change of the packet filter")
 		}
 	case unix.NETLINK_AUDIT, unix.NETLINK_KOBJECT_UEVENT:
-		a.add(name, fmt.Sprintf("a message to netlink %d", proto))
+		a.add(n, name, fmt.Sprintf("a message to netlink %d", proto))
 	default:
 		a.daemons = append(a.daemons, fmt.Sprintf("netlink %d", proto))
 	}
@@ -239,18 +242,18 @@ func (a *attempts) other(n *notice, name string) {
 	arg := n.args
 	switch n.nr {
 	case unix.SYS_IOCTL:
-		a.add("ioctl", ioctls[uint32(arg[1])])
+		a.add(n, "ioctl", ioctls[uint32(arg[1])])
 	case unix.SYS_ADJTIMEX, unix.SYS_CLOCK_ADJTIME:
 		where := arg[0]
 		if n.nr == unix.SYS_CLOCK_ADJTIME {
 			where = arg[1]
 		}
 		if modes := peek(int(n.pid), where, 4); len(modes) < 4 || binary.NativeEndian.Uint32(modes) != 0 {
-			a.add(name, "the clock")
+			a.add(n, name, "the clock")
 		}
 	case unix.SYS_SYSLOG:
 		if arg[0] >= 4 && arg[0] <= 8 {
-			a.add(name, fmt.Sprintf("action %d", arg[0]))
+			a.add(n, name, fmt.Sprintf("action %d", arg[0]))
 		}
 	case unix.SYS_SHMGET, unix.SYS_SEMGET, unix.SYS_MSGGET:
 		flags := arg[2]
@@ -258,7 +261,7 @@ func (a *attempts) other(n *notice, name string) {
 			flags = arg[1]
 		}
 		if flags&unix.IPC_CREAT != 0 || arg[0] == unix.IPC_PRIVATE {
-			a.add(name, "a new one")
+			a.add(n, name, "a new one")
 		}
 	case unix.SYS_SHMCTL, unix.SYS_MSGCTL, unix.SYS_SEMCTL:
 		cmd := arg[1]
@@ -266,31 +269,44 @@ func (a *attempts) other(n *notice, name string) {
 			cmd = arg[2]
 		}
 		if cmd&0xff == unix.IPC_RMID || cmd&0xff == unix.IPC_SET {
-			a.add(name, fmt.Sprintf("number %d", arg[0]))
+			a.add(n, name, fmt.Sprintf("number %d", arg[0]))
 		}
 	case unix.SYS_BPF: // commands that only look
 		if !slices.Contains([]uint64{1, 7, 11, 12, 13, 14, 15, 16, 19, 20, 23, 31}, arg[0]) {
-			a.add(name, fmt.Sprintf("command %d", arg[0]))
+			a.add(n, name, fmt.Sprintf("command %d", arg[0]))
 		}
 	case unix.SYS_MQ_OPEN:
 		if arg[1]&writeFlags != 0 {
-			a.add(name, text(n, arg[0]))
+			a.add(n, name, text(n, arg[0]))
 		}
 	default:
-		a.add(name, fmt.Sprintf("%#x", arg[:2]))
+		a.add(n, name, fmt.Sprintf("%#x", arg[:2]))
 	}
 }
 
 func (a *attempts) opened(n *notice, dir int32, path, flags uint64) {
-	if flags&writeFlags != 0 {
-		a.add("open to write", at(n, dir, path))
+	what := "open to write"
+	if flags&unix.O_TMPFILE == unix.O_TMPFILE {
+		what = "open a nameless file in"
 	}
+	a.add(n, what, at(n, dir, path))
 }
 
 // add notes a change, unless it is a named trace.
-func (a *attempts) add(what, where string) {
-	if entry := what + " " + where; !trace(what, where) && !slices.Contains(a.changes, entry) && len(a.changes) < 20 {
+func (a *attempts) add(n *notice, what, where string) {
+	program, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", n.pid))
+	name := strings.TrimSpace(string(program))
+	if entry := what + " " + where + " (" + name + ")"; !trace(name, what, where) && !slices.Contains(a.changes, entry) && len(a.changes) < 20 {
 		a.changes = append(a.changes, entry)
+	}
+}
+
+// ask notes that a host was asked, unless it is a named trace.
+func (a *attempts) ask(n *notice, what, where string) {
+	program, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", n.pid))
+	name := strings.TrimSpace(string(program))
+	if entry := what + " " + where + " (" + name + ")"; !trace(name, "ask", where) && !slices.Contains(a.asked, entry) && len(a.asked) < 5 {
+		a.asked = append(a.asked, entry)
 	}
 }
 

@@ -12,9 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// shown are the directories of the machine that a text sees; the rest of / is
-// replaced by what the tests made.
-var shown = strings.Fields("bin sbin lib lib32 lib64 libx32 usr etc var opt")
+// shown are the directories of the machine that a text sees, and emptied those
+// that are there without the machine's files; the rest of / is not there.
+var (
+	shown   = strings.Fields("bin sbin lib lib32 lib64 libx32 usr etc var opt")
+	emptied = strings.Fields("dev proc sys tmp run root home srv mnt media var/tmp var/spool/cron")
+)
 
 // jail is the first process of a worker: it builds the root, enters it, starts
 // the decoys and the runner, and reaps. It is root of the machine, and runs
@@ -65,7 +68,7 @@ func jail(dir string) error {
 
 // mask completes a layer so that it hides all of root but the shown directories.
 func mask(layer, root string) error {
-	opaque := strings.Fields("dev proc sys tmp run root home srv mnt media var/tmp var/spool/cron")
+	opaque := slices.Clone(emptied)
 	for _, name := range opaque {
 		mode := os.FileMode(0o755)
 		if strings.HasSuffix(name, "tmp") {

@@ -3,6 +3,7 @@ package oracle
 import (
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -19,14 +20,19 @@ import (
 )
 
 const (
-	patience = 10 * time.Second       // for a text that ends by itself
-	short    = 400 * time.Millisecond // for one that may not end
+	patience = 3 * time.Second        // for a text that ends by itself
+	short    = 300 * time.Millisecond // for one that may not end
 )
+
+// fair is how long all texts of one program may take: a few slow ones would
+// take nearly all the time there is.
+var fair = flag.Duration("oracle.fair", 600*time.Millisecond, "how long the texts of one program may take together")
 
 // item is one text that the classifier calls read-only.
 type item struct {
 	verdict shell.Verdict
 	from    string // where it comes from
+	name    string // of its command, if it is not the first word
 }
 
 // finding is a text that changed something.
@@ -39,7 +45,9 @@ type finding struct {
 type tally struct {
 	mu                                     sync.Mutex
 	texts, judged, well, late, absent, ask int
-	programs                               map[string]int // judged texts that started it
+	programs                               map[string]int           // judged texts that started it
+	spent                                  map[string]time.Duration // by the first word of a text
+	passed                                 int                      // texts whose first word had spent enough
 	findings                               []finding
 	took                                   time.Duration
 }
@@ -50,14 +58,15 @@ func (y *tally) String() string {
 	for i, n := range names {
 		names[i] = fmt.Sprintf("%s:%d", n, y.programs[n])
 	}
-	return fmt.Sprintf("%d texts in %s: %d judged (%d ended well, %d at their limit), %d without their program, %d that asked a daemon; %d findings; %d programs: %s",
-		y.texts, y.took.Round(time.Second), y.judged, y.well, y.late, y.absent, y.ask, len(y.findings), len(names), strings.Join(names, " "))
+	return fmt.Sprintf("%d texts in %s: %d judged (%d ended well, %d at their limit), %d without their program, %d that asked a daemon; %d passed over; %d findings; %d programs: %s",
+		y.texts, y.took.Round(time.Second), y.judged, y.well, y.late, y.absent, y.ask, y.passed, len(y.findings), len(names), strings.Join(names, " "))
 }
 
-func (y *tally) add(x item, o outcome) {
+func (y *tally) add(x item, o outcome, took time.Duration) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	y.texts++
+	y.spent[x.first()] += took
 	changes := o.Changes
 	if o.Left > 0 && !x.verdict.NeedsLimit {
 		changes = append(changes, fmt.Sprintf("left %d processes running", o.Left))
@@ -88,10 +97,30 @@ func (y *tally) add(x item, o outcome) {
 	}
 }
 
+// enough says whether the program that a text begins with has had its time in
+// this run: a few slow ones would take nearly all of it.
+func (y *tally) enough(x item) bool {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	if y.spent[x.first()] < *fair {
+		return false
+	}
+	y.passed++
+	return true
+}
+
+func (x item) first() string {
+	if x.name != "" {
+		return x.name
+	}
+	word, _, _ := strings.Cut(strings.TrimSpace(x.verdict.Command), " ")
+	return word
+}
+
 // judge runs texts, a worker for each processor, and fails for what changed.
 func judge(t *testing.T, dir string, texts []item) *tally {
 	t.Helper()
-	y := &tally{programs: map[string]int{}}
+	y := &tally{programs: map[string]int{}, spent: map[string]time.Duration{}}
 	began := time.Now()
 	queue := make(chan item)
 	failed := make(chan error, runtime.NumCPU())
@@ -134,15 +163,19 @@ func work(dir string, queue <-chan item, y *tally) (err error) {
 	}
 	defer func() { err = errors.Join(err, w.stop()) }()
 	for x := range queue {
+		if y.enough(x) {
+			continue
+		}
 		limit := patience
 		if x.verdict.NeedsLimit {
 			limit = short
 		}
+		began := time.Now()
 		o, err := w.run(order{Text: x.verdict.Command, Limit: limit})
 		if err != nil {
 			return err
 		}
-		y.add(x, o)
+		y.add(x, o, time.Since(began))
 		if !o.Dirty {
 			continue
 		}
@@ -173,7 +206,7 @@ func corpora(t *testing.T, k *shell.Knowledge) (list []item) {
 	add := func(cmd, from string) {
 		if v := k.Classify(cmd); v.Class == writ.ReadOnly && !seen[v.Command] {
 			seen[v.Command] = true
-			list = append(list, item{v, from})
+			list = append(list, item{verdict: v, from: from})
 		}
 	}
 	files, err := filepath.Glob("../../shell/testdata/*.jsonl")

@@ -46,7 +46,7 @@ var changers = []struct{ text, want string }{
 	{"(setsid sleep 60 &)", "left 1 process"},
 	{"ipcmk -S 1", "semget"},
 	{"ipcmk -M 8", "sysvipc/shm was"},
-	{"ip link add d type dummy", "the routing message 16"},
+	{"ip link set lo mtu 1400", "the routing message 16"},
 	{"ip addr add 192.0.2.9/24 dev lo", "net/fib_trie was"},
 	{"rm /nowhere", "unlinkat /nowhere"},
 	{"mv /nowhere /else", "rename"},

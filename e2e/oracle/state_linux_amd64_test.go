@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"bytes"
 	"fmt"
 	"io/fs"
 	"os"
@@ -13,7 +14,7 @@ import (
 // of the decoys.
 func (r *runner) look() map[string]string {
 	state := map[string]string{}
-	for _, name := range strings.Fields("sys/kernel/hostname sys/kernel/domainname self/mountinfo sysvipc/shm sysvipc/sem sysvipc/msg net/fib_trie net/ipv6_route net/if_inet6 net/arp") {
+	for _, name := range strings.Fields("sys/kernel/hostname sys/kernel/domainname self/mountinfo sysvipc/shm sysvipc/sem sysvipc/msg net/fib_trie net/if_inet6 net/arp") {
 		data, _ := os.ReadFile("/proc/" + name)
 		state[name] = string(data)
 	}
@@ -41,7 +42,8 @@ func (r *runner) look() map[string]string {
 type upper struct{ dir, was string }
 
 // changes lists what the upper directory holds. A directory is there already
-// when something below it was tried: it counts only when it is new.
+// when something below it was tried, and a file when it was opened for writing:
+// they count only when they differ.
 func (u upper) changes() (list []string) {
 	err := fs.WalkDir(os.DirFS(u.dir), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || name == "." {
@@ -55,10 +57,10 @@ func (u upper) changes() (list []string) {
 		switch {
 		case info.Mode()&fs.ModeCharDevice != 0 && info.Sys().(*syscall.Stat_t).Rdev == 0:
 			what = "removed"
-		case d.IsDir() && u.known(name, info):
+		case u.same(name, info):
 			return nil
 		}
-		if full := path.Join("/", name); !trace(what, full) && len(list) < 20 {
+		if full := path.Join("/", name); !trace("", what, full) && len(list) < 20 {
 			list = append(list, what+" "+full)
 		}
 		return nil
@@ -69,12 +71,23 @@ func (u upper) changes() (list []string) {
 	return list
 }
 
-// known says whether a directory was there before, with this mode and owner.
-func (u upper) known(name string, now fs.FileInfo) bool {
+// same says whether something was there before, just as it is now.
+func (u upper) same(name string, now fs.FileInfo) bool {
 	before, err := os.Lstat(path.Join(u.was, name))
 	if err != nil {
 		return false
 	}
 	a, b := before.Sys().(*syscall.Stat_t), now.Sys().(*syscall.Stat_t)
-	return a.Mode == b.Mode && a.Uid == b.Uid && a.Gid == b.Gid
+	if a.Mode != b.Mode || a.Uid != b.Uid || a.Gid != b.Gid {
+		return false
+	}
+	if now.IsDir() {
+		return true
+	}
+	if !now.Mode().IsRegular() || a.Size != b.Size || a.Mtim != b.Mtim {
+		return false
+	}
+	x, errX := os.ReadFile(path.Join(u.was, name))
+	y, errY := os.ReadFile(path.Join(u.dir, name))
+	return errX == nil && errY == nil && bytes.Equal(x, y)
 }

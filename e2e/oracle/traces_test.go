@@ -3,19 +3,43 @@ package oracle
 import "regexp"
 
 // traces is all that a text called read-only may leave or try, each with the
-// reason. The paths are absolute.
-var traces = []struct{ what, where, because string }{
-	{`.*`, `/dev/(null|zero|full|tty|stdout|stderr|fd/\d+)`, "what is written there is nowhere, or is the output"},
-	{`.*`, `/proc/(self|thread-self|\d+)/fd/\d+`, "the output of the text itself"},
-	{`.*`, `(pipe|socket):.*`, "a pipe of the text itself"},
-	{`.*`, `/tmp/sh-thd\.\w+`, "bash keeps a long here-document in a file that it unlinks before anybody reads it"},
-	{`.*`, `/(var/)?tmp/sort\w{6}`, "sort keeps what does not fit into memory, and unlinks it"},
+// reason: which program (the kernel's name of it), what it does, where.
+var traces = []struct{ program, what, where, because string }{
+	{`.*`, `.*`, `/dev/(null|zero|full|tty|stdout|stderr|fd/\d+)`, "what is written there is nowhere, or is the output"},
+	{`.*`, `.*`, `/proc/(self|thread-self|\d+)/fd/\d+`, "the output of the text itself"},
+	{`.*`, `.*`, `(pipe|socket):.*`, "a pipe of the text itself"},
+	{`.*`, `open a nameless file in`, `/(var/)?tmp`, "it ends with the program"},
+	{`.*`, `.*`, `/tmp/sh-thd\.\w+`, "bash keeps a long here-document in a file that it unlinks before anybody reads it"},
+	{`sort|tac`, `.*`, `/(var/)?tmp/(sort|tac)\w{6}`, "what does not fit into memory, or cannot be read backwards; unlinked"},
+	{`git`, `.*`, `/srv/here/\.git/index(\.lock)?`, "git keeps in its index what it learned of the files' times"},
+	{`top`, `mkdir`, `/root/\.config(/procps)?`, "the place of a file that only its W key writes"},
+	{`pmap`, `shm(get|ctl)`, `.*`, "a segment of its own, gone again, shows it how the kernel writes of segments"},
+	{`wipefs`, `open to write`, `/dev/\w+`, "wipefs opens for writing also when it does as if"},
+	{`perf`, `mount`, `/sys/kernel/(tracing|debug)`, "the place of the kernel's own lists, where nobody mounted it before"},
+	{`perf`, `.*`, `/tmp/perf-vdso\.so-\w{6}`, "a copy of a part of the kernel, to read it; unlinked"},
+	{`script`, `open to write`, `/dev/ptmx`, "a terminal of its own"},
+	{`chage`, `sendto`, `a message to netlink 9`, "it tells the audit that it was used"},
+	{`tmux.*`, `.*`, `/tmp/tmux-0`, "the place of its sockets"},
+	{`dmsetup`, `.*`, `/dev(/mapper(/control)?)?`, "the door to the device mapper, where udev did not make it"},
+	{`man|groff|nroff`, `.*`, `/var/cache/man/.*`, "formatted pages"},
+	{`lslogins`, `.*`, `/etc/\.pwd\.lock`, "the lock of the list of users, which every tool of that list makes"},
+	{`systemd-analyze`, `.*`, `/tmp/systemd-(analyze|temporary)-\w{6}(/.*)?|/run/systemd(/systemd-units-load)?`, "directories of its own, removed; and a lock"},
+	{`dpkg-deb`, `.*`, `/tmp/dpkg-deb\.\w{6}`, "an empty directory; removed"},
+	{`dpkg`, `.*`, `/var/log/dpkg\.log`, "the log says of a dry run that it began"},
+	{`apt.*`, `.*`, `/var/log/apt/eipp\.log\.xz`, "the log of what a dry run planned"},
+	{`apt.*|gpg.*|sh|rm|cp|cat|chmod|touch|mktemp`, `.*`, `/tmp/apt-(key-gpghome|changelog)[.-]\w+(/.*)?`, "a directory of its own; removed"},
+	{`gpg.*|node|npm.*|java|python3?|gcloud|terraform|kubectl`, `.*`, `/root/\.(gnupg|npm|config|config/gcloud|terraform\.d|kube)(/.*)?`, "caches, logs and empty key rings that a program keeps for itself in its user's home"},
+	{`java|keytool|VM Thread`, `.*`, `/tmp/hsperfdata_root(/\d+)?|/proc/self/coredump_filter`, "the counters of the Java machine, and its own setting"},
+	{`kubectl|helm|npm.*|node|pip3?|terraform|gcloud|python3?|java`, `ask`, `.*`, "what it shows is what its server knows"},
+	{`fuser`, `ask`, `(127\.0\.0\.1|\[::1\]):\d+`, "libc sorts the addresses of a name"},
+	{`hostname|route|netstat|ss|arp|who|w|last`, `ask`, `.*:53`, "names of addresses"},
 }
 
-// trace says whether an attempt, or what was found afterwards, is a named trace.
-func trace(what, where string) bool {
+// trace says whether an attempt, or what was found afterwards, is a named
+// trace. Of what was found nobody knows which program left it.
+func trace(program, what, where string) bool {
 	for _, t := range traces {
-		if matches(t.what, what) && matches(t.where, where) {
+		if (program == "" || matches(t.program, program)) && matches(t.what, what) && matches(t.where, where) {
 			return true
 		}
 	}

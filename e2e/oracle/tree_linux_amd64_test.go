@@ -31,6 +31,9 @@ const lines = "alpha error 10 root\nbeta warn 20 admin\ngamma error 30 root\n202
 func plant(t *testing.T, dir string, texts []item) {
 	t.Helper()
 	p := &planter{t: t, root: filepath.Join(dir, "tree")}
+	for _, name := range append(strings.Fields(workDir+"/sub/deep boot/grub"), emptied...) {
+		p.must(os.MkdirAll(filepath.Join(p.root, name), 0o755))
+	}
 	p.file(inputFile, []byte(hostile))
 	for name, content := range map[string]string{
 		"/etc/hosts": "127.0.0.1 localhost\n192.0.2.7 web\n", "/etc/resolv.conf": "nameserver 192.0.2.53\n", "/etc/hostname": "oracle\n", "/etc/fstab": "/dev/sda1 / ext4 defaults 0 1\n",
