@@ -117,18 +117,18 @@ func (x item) first() string {
 	return word
 }
 
-// judge runs texts, a worker for each processor, and fails for what changed.
+// judge runs texts, a few at a time, and fails for what changed.
 func judge(t *testing.T, dir string, texts []item) *tally {
 	t.Helper()
 	y := &tally{programs: map[string]int{}, spent: map[string]time.Duration{}}
 	began := time.Now()
 	queue := make(chan item)
-	failed := make(chan error, runtime.NumCPU())
-	for range runtime.NumCPU() {
+	running := 3 * runtime.NumCPU() // a text waits for the kernel more than it computes
+	failed := make(chan error, running)
+	for range running {
 		go func() { failed <- work(dir, queue, y) }()
 	}
 	var errs []error
-	running := runtime.NumCPU()
 	for _, x := range texts {
 		select {
 		case queue <- x:
@@ -152,6 +152,12 @@ func judge(t *testing.T, dir string, texts []item) *tally {
 		t.Errorf("%q (%s) is called read-only and changed something:\n  %s\n  the classifier saw: %v", f.verdict.Command, f.from, strings.Join(f.changes, "\n  "), f.verdict.Evidence)
 	}
 	t.Log(y)
+	slow := slices.Sorted(maps.Keys(y.spent))
+	slices.SortStableFunc(slow, func(a, b string) int { return int(y.spent[b] - y.spent[a]) })
+	for i, n := range slow {
+		slow[i] = fmt.Sprintf("%s:%s", n, y.spent[n].Round(time.Millisecond))
+	}
+	t.Logf("the slowest: %s", strings.Join(slow[:min(len(slow), 40)], " "))
 	return y
 }
 

@@ -96,6 +96,9 @@ func (g *generator) argv(v *verb) []string {
 		}
 		rest = slices.Insert(rest, where, operand)
 	}
+	if g.in(6) { // is help really all that it gives?
+		rest = slices.Insert(rest, g.IntN(len(rest)+1), g.one("--help", "--help", "--version", "-h", "-V", "-help", "--dry-run", "-n"))
+	}
 	return append(words, rest...)
 }
 
