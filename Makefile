@@ -13,7 +13,7 @@ GOLDEN = find . -path ./.git -prune -o \( -path '*/testdata/*' -o -name deps.txt
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: build test check fmt vet staticcheck guard race golden-before golden-after demo bench fuzz clean help
+.PHONY: build test check fmt vet staticcheck guard race golden-before golden-after demo bench fuzz oracle clean help
 
 build: ## the three programs, into bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o $(BIN)/writ ./ctl
@@ -62,6 +62,9 @@ fuzz: ## each fuzz target for FUZZTIME (30s)
 		echo "== $$(dirname $$file) $${func#func }"; \
 		$(GO) test -run '^$$' -fuzz "^$${func#func }\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 50x $$(dirname $$file); \
 	done
+
+oracle: ## runs 50000 texts that are called read-only, as root in throw-away namespaces; SEED=n makes other ones
+	$(GO) test -count=1 -timeout 3h -v ./e2e/oracle -oracle.variants 50000 -oracle.fair 30s -oracle.seed $(or $(SEED),1)
 
 clean: ## removes what was built
 	rm -rf $(BIN)

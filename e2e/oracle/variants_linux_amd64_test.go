@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	variants = flag.Int("oracle.variants", 2500, "how many generated texts to run")
+	variants = flag.Int("oracle.variants", 2000, "how many generated texts to run")
 	seed     = flag.Uint64("oracle.seed", 1, "of the generated texts")
 )
 
