@@ -86,7 +86,29 @@ func (w *walker) parse(text string) (*syntax.File, error) {
 		w.parser = syntax.NewParser(syntax.Variant(syntax.LangBash))
 	}
 	w.text.Reset(text)
-	return w.parser.Parse(&w.text, "")
+	file, err := w.parser.Parse(&w.text, "")
+	if err == nil && strings.IndexByte(text, '#') >= 0 && hidesCode(text) {
+		err = errors.New("a comment begins within a word")
+	}
+	return file, err
+}
+
+// hidesCode says whether the parser takes for a comment what is part of a word
+// to bash, as in (echo ''#;ls): what stands behind it would not be seen.
+func hidesCode(text string) bool {
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(strings.NewReader(text), "")
+	if err != nil {
+		return true
+	}
+	hidden := false
+	syntax.Walk(file, func(n syntax.Node) bool {
+		if c, ok := n.(*syntax.Comment); ok {
+			at := int(c.Pos().Offset())
+			hidden = hidden || at > 0 && strings.IndexByte(" \t\n;&|(", text[at-1]) < 0
+		}
+		return true
+	})
+	return hidden
 }
 
 // prepare returns the text that is judged and run, and why it is refused.
