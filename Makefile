@@ -13,7 +13,7 @@ GOLDEN = find . -path ./.git -prune -o \( -path '*/testdata/*' -o -name deps.txt
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: build test check fmt vet staticcheck guard race golden-before golden-after demo bench fuzz oracle clean help
+.PHONY: build test check fmt vet staticcheck guard race golden-before golden-after demo bench fuzz oracle yardstick clean help
 
 build: ## the three programs, into bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o $(BIN)/writ ./ctl
@@ -65,6 +65,9 @@ fuzz: ## each fuzz target for FUZZTIME (30s)
 
 oracle: ## runs 50000 texts that are called read-only, as root in throw-away namespaces; SEED=n makes other ones
 	$(GO) test -count=1 -timeout 3h -v ./e2e/oracle -oracle.variants 50000 -oracle.fair 30s -oracle.seed $(or $(SEED),1)
+
+yardstick: ## the redactor, measured by the rules and vectors of gitleaks, which are fetched
+	cd redact/yardstick && $(GO) vet . && $(GO) test -count=1 -v .
 
 clean: ## removes what was built
 	rm -rf $(BIN)

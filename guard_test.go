@@ -135,7 +135,9 @@ func (tree *guardTree) visit(name string, d fs.DirEntry, err error) error {
 	}
 	if d.IsDir() {
 		hidden := strings.HasPrefix(d.Name(), ".") && name != "." && name != ".ci"
-		if hidden || name == "bin" {
+		_, err := os.Stat(filepath.Join(tree.root, filepath.FromSlash(name), "go.mod"))
+		inner := err == nil && name != "." // a module of its own: nothing here can import it
+		if hidden || inner || name == "bin" {
 			return fs.SkipDir
 		}
 		return nil

@@ -1,58 +1,75 @@
 // Package redact takes secrets out of texts and values before anybody is shown
 // them: people, logs, receipts. It changes what is shown, never what runs.
 //
-// It looks twice. By value: every secret that was handed out, in the forms in
-// which targets echo it (raw, JSON-escaped, URL-encoded, base64, hexadecimal).
-// By structure: what stands where secrets stand (a member called "password",
-// an Authorization header, the user part of a URL, a private key), whoever put
-// it there. A place that is hidden reads [redacted:kind].
+// It looks three times. By value: every secret that was handed out, under
+// whatever layers of encoding a target echoes it. By structure: what stands
+// where secrets stand (a member called "password", an Authorization header, the
+// argument after -p, the user part of a URL, a private key), whoever put it
+// there. By pattern: tokens that say themselves what they are. A place that is
+// hidden reads [redacted:kind:hash], where equal secrets have equal hashes, or
+// [redacted:kind] where there is no key to hash with.
 package redact
 
 import (
 	"cmp"
-	"encoding/base64"
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
-	"net/url"
+	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
 	"writ"
 )
 
-// MinLength is the shortest secret, in bytes, that is looked for by value: a
-// shorter one would hide half of every text.
-const MinLength = 6
+// byValue is the kind of a secret that is known.
+const byValue = "value"
 
-// Redactor hides secrets. The zero value hides by structure only. It is safe
-// for concurrent use.
-type Redactor struct{ values *strings.Replacer }
+// Redactor hides secrets. The zero value hides by structure and pattern only,
+// without hashes. It is safe for concurrent use.
+type Redactor struct {
+	key    []byte
+	values *values
+	strict bool
+}
 
-// New returns a Redactor that also hides the given secrets by value.
-func New(secrets ...string) *Redactor {
-	var forms []string
-	for _, s := range secrets {
-		if len(s) >= MinLength {
-			forms = append(forms, formsOf(s)...)
-		}
-	}
-	// A replacer takes the first pattern that fits: the longest must come first.
-	slices.SortFunc(forms, func(a, b string) int {
-		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b))
-	})
-	var pairs []string
-	for _, f := range slices.Compact(forms) {
-		pairs = append(pairs, f, mark("value"))
-	}
-	return &Redactor{strings.NewReplacer(pairs...)}
+// New returns a Redactor that also hides the given secrets by value; those
+// shorter than MinLength it does not look for. Whoever has the key can test a
+// guess of a secret against a hash, so it is as secret as they are; without a
+// key there are no hashes.
+func New(key []byte, secrets ...string) *Redactor {
+	return &Redactor{key: slices.Clone(key), values: newValues(secrets)}
+}
+
+// Strict returns a Redactor that besides hides whatever looks random. It is for
+// the output that an agent is shown, not for evidence: it hides digests too.
+func (r *Redactor) Strict() *Redactor {
+	strict := *r
+	strict.strict = true
+	return &strict
 }
 
 // String returns s with its secrets hidden.
 func (r *Redactor) String(s string) string {
-	if r != nil && r.values != nil {
-		s = r.values.Replace(s)
+	return r.render(s, r.spans(s))
+}
+
+// render returns s with marks in the places of spans.
+func (r *Redactor) render(s string, spans []span) string {
+	if len(spans) == 0 {
+		return s
 	}
-	return structure(s)
+	var b strings.Builder
+	at := 0
+	for _, p := range spans {
+		b.WriteString(s[at:p.from])
+		b.WriteString(r.mark(p.kind, cmp.Or(p.secret, s[p.from:p.to])))
+		at = p.to
+	}
+	b.WriteString(s[at:])
+	return b.String()
 }
 
 // Value returns v with its secrets hidden, names of members included. v is made
@@ -77,9 +94,13 @@ func (r *Redactor) Value(v any) any {
 
 func (r *Redactor) object(o map[string]any) writ.Object {
 	out := make(writ.Object, len(o))
-	for k, e := range o {
-		if secretName(k) && !plain(e) {
-			out[r.String(k)] = mark("member")
+	for _, k := range slices.Sorted(maps.Keys(o)) {
+		name, e := k, o[k]
+		if k == "value" { // of a pair: {"name": "DB_PASSWORD", "value": …}
+			name = fmt.Sprint(cmp.Or(o["name"], o["key"], any(k)))
+		}
+		if secretMember(name, e) {
+			out[r.String(k)] = r.mark("member", fmt.Sprint(e))
 			continue
 		}
 		out[r.String(k)] = r.Value(e)
@@ -87,51 +108,97 @@ func (r *Redactor) object(o map[string]any) writ.Object {
 	return out
 }
 
-// plain reports whether a value can be no secret, whatever its name.
-func plain(v any) bool {
+// secretMember reports whether a member is hidden because of its name.
+func secretMember(name string, v any) bool {
+	weight := weigh(name)
 	switch v := v.(type) {
 	case nil, bool:
-		return true
+		return false
 	case string:
-		return v == ""
+		return !isMark(v) && plausible(v, weight)
 	}
-	return false
+	return weight == strong
 }
 
-func mark(kind string) string { return "[redacted:" + kind + "]" }
+// mark is what stands in the place of a secret.
+func (r *Redactor) mark(kind, secret string) string {
+	if r == nil || len(r.key) == 0 {
+		return "[redacted:" + kind + "]"
+	}
+	h := hmac.New(sha256.New, r.key)
+	h.Write([]byte(secret))
+	return "[redacted:" + kind + ":" + hex.EncodeToString(h.Sum(nil)[:4]) + "]"
+}
 
-// formsOf lists the ways in which a secret is found in texts.
-func formsOf(s string) []string {
-	forms := []string{s, url.QueryEscape(s), url.PathEscape(s), hex.EncodeToString([]byte(s)), strings.ToUpper(hex.EncodeToString([]byte(s)))}
-	forms = append(forms, escaped(s, true), escaped(s, false))
-	for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
-		whole := e.EncodeToString([]byte(s))
-		forms = append(forms, whole, whole+strings.Repeat("=", (4-len(whole)%4)%4))
-		for before := range 3 {
-			forms = append(forms, aligned(e, s, before))
+var marked = regexp.MustCompile(`\[redacted:[a-z]+(?::[0-9a-f]{8})?\]`)
+
+func isMark(s string) bool {
+	at := marked.FindStringIndex(s)
+	return at != nil && at[1]-at[0] == len(s)
+}
+
+// span is a place to hide.
+type span struct {
+	begin    int // where what makes it a secret begins, such as its name
+	from, to int
+	kind     string
+	secret   string // "" where it is the text itself
+}
+
+// spans lists what is hidden in a text, in order and without overlaps.
+func (r *Redactor) spans(text string) []span {
+	var all []span
+	report := func(s span) { all = append(all, s) }
+	if r != nil && r.values != nil {
+		r.values.find(text, report)
+	}
+	known := len(all)
+	find(text, report)
+	if r != nil && r.strict {
+		random(text, report)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	all = append(all[:known], beside(text, all[known:])...)
+	slices.SortStableFunc(all, func(a, b span) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(b.to, a.to)) })
+	merged := all[:0]
+	for _, s := range all {
+		last := len(merged) - 1
+		if last < 0 || s.from >= merged[last].to {
+			merged = append(merged, s)
+			continue
+		}
+		m := &merged[last]
+		if m.kind != byValue && s.kind == byValue {
+			m.kind, m.secret = s.kind, s.secret
+		}
+		m.begin, m.to = min(m.begin, s.begin), max(m.to, s.to)
+	}
+	return merged
+}
+
+// beside leaves out what is hidden already.
+func beside(text string, spans []span) []span {
+	if !strings.Contains(text, "[redacted:") {
+		return spans
+	}
+	marks := marked.FindAllStringIndex(text, -1)
+	out := spans[:0]
+	for _, s := range spans {
+		first, _ := slices.BinarySearchFunc(marks, s.from, func(m []int, from int) int { return cmp.Compare(m[1], from+1) })
+		for _, m := range marks[first:] {
+			if m[0] >= s.to {
+				break
+			}
+			s.from, s.to = min(s.from, m[0]), max(s.to, m[1])
+			if s.from == m[0] && s.to == m[1] {
+				s.to = s.from
+			}
+		}
+		if s.to > s.from {
+			out = append(out, s)
 		}
 	}
-	return forms
-}
-
-// escaped returns s as it stands inside a JSON string.
-func escaped(s string, html bool) string {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(html)
-	if e.Encode(s) != nil {
-		return s
-	}
-	return strings.Trim(strings.TrimSuffix(b.String(), "\n"), `"`)
-}
-
-// aligned returns the characters of a base64 text that depend on s alone when
-// s begins at a byte whose number leaves the remainder before by three.
-func aligned(e *base64.Encoding, s string, before int) string {
-	text := e.EncodeToString(append(make([]byte, before), s...))
-	text = text[(before*8+5)/6:]
-	if (before+len(s))%3 != 0 {
-		text = text[:len(text)-1]
-	}
-	return text
+	return out
 }

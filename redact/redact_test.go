@@ -18,7 +18,7 @@ const secret = `not-a "real" value/+&<1>`
 
 func TestString_byValue(t *testing.T) {
 	t.Parallel()
-	r := redact.New(secret, "short")
+	r := redact.New(nil, secret, "short")
 	quoted, err := json.Marshal(secret)
 	if err != nil {
 		t.Fatal(err)
@@ -70,11 +70,11 @@ func TestString_byStructure(t *testing.T) {
 		"a -----BEGIN RSA PRIVATE KEY-----\nAA\nBB\n-----END RSA PRIVATE KEY----- b": "a [redacted:key] b",
 		"a -----BEGIN OPENSSH PRIVATE KEY-----\nAA\nBB":                              "a [redacted:key]",
 	} {
-		got := redact.New().String(in)
+		got := redact.New(nil).String(in)
 		if got != want {
 			t.Errorf("String(%q)\n got %q\nwant %q", in, got, want)
 		}
-		if again := redact.New().String(got); again != got {
+		if again := redact.New(nil).String(got); again != got {
 			t.Errorf("a second pass changed %q to %q", got, again)
 		}
 	}
@@ -96,7 +96,7 @@ func TestValue(t *testing.T) {
 		"password": "[redacted:member]", "token": "[redacted:member]", "passive": true, "secret": "",
 		"list": []any{"x [redacted:value]", writ.Object{"api_key": "[redacted:member]", "[redacted:value]": "v"}},
 	}
-	if diff := cmp.Diff(want, redact.New(secret).Value(in)); diff != "" {
+	if diff := cmp.Diff(want, redact.New(nil, secret).Value(in)); diff != "" {
 		t.Errorf("Value (-want +got)\n%s", diff)
 	}
 	if in["password"] != "hunter2x" {
@@ -108,7 +108,7 @@ func FuzzString(f *testing.F) {
 	f.Add("password=x", "Authorization: y")
 	f.Add("https://", ":a@b token: \"")
 	f.Add("-----BEGIN PRIVATE KEY-----", "[redacted:")
-	r := redact.New("s3cr3t-canary")
+	r := redact.New(nil, "s3cr3t-canary")
 	f.Fuzz(func(t *testing.T, a, b string) {
 		got := r.String(a + "s3cr3t-canary" + b)
 		if strings.Contains(got, "s3cr3t-canary") {

@@ -91,6 +91,9 @@ func initialise(dir, name, gateKey string, approvers []string, passphrase bool, 
 	if err := datadir.Create(c.Path(config.KeyFile), []byte(base64.StdEncoding.EncodeToString(seed)+"\n")); err != nil {
 		return identity{}, err
 	}
+	if _, err := hashKey(c); err != nil {
+		return identity{}, err
+	}
 	if err := vault.Create(vaultConfig(c), secret); err != nil {
 		return identity{}, err
 	}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"crypto/ed25519"
 	"encoding/base64"
@@ -71,6 +72,7 @@ type process struct {
 	changing sync.Mutex // one unlock, lock or reload at a time
 	settled  atomic.Bool
 	redactor atomic.Pointer[redact.Redactor]
+	hashKey  []byte
 	release  func() error // of the data directory
 }
 
@@ -94,13 +96,17 @@ func start(ctx context.Context, dir string, stderr io.Writer) (*process, error) 
 	}
 	p := &process{config: c}
 	p.redactor.Store(new(redact.Redactor))
-	p.log = slog.New(slog.NewTextHandler(&redacted{stderr, p.redactor.Load}, nil))
+	p.log = slog.New(slog.NewTextHandler(redact.Whole(stderr, p.redactor.Load), nil))
 	if p.key, err = readKey(c); err != nil {
 		return nil, err
 	}
 	if p.release, err = datadir.Lock(c.Dir, "lock"); err != nil {
 		return nil, err
 	}
+	if p.hashKey, err = hashKey(c); err != nil {
+		return nil, errors.Join(err, p.release())
+	}
+	p.redactor.Store(redact.New(p.hashKey))
 	s := sys.Real(p.log)
 	if p.journal, err = journal.Open(ctx, c.Path(config.JournalFile), s); err != nil {
 		return nil, errors.Join(err, p.release())
@@ -165,7 +171,7 @@ func (p *process) Unlock(ctx context.Context, passphrase string) error {
 	if err := p.vault.Unlock(passphrase); err != nil {
 		return err
 	}
-	p.redactor.Store(redactor(p.vault))
+	p.redactor.Store(hiding(p.hashKey, p.vault))
 	if p.settled.Load() {
 		return nil
 	}
@@ -203,7 +209,7 @@ func (p *process) Reload(context.Context) error {
 		return err
 	}
 	if !p.vault.Locked() {
-		p.redactor.Store(redactor(p.vault))
+		p.redactor.Store(hiding(p.hashKey, p.vault))
 	}
 	return p.use(c, true)
 }
@@ -317,20 +323,22 @@ func readKey(c *config.Config) (ed25519.PrivateKey, error) {
 	return ed25519.NewKeyFromSeed(seed), nil
 }
 
-// redacted is a writer of log lines without secrets.
-type redacted struct {
-	to       io.Writer
-	redactor func() *redact.Redactor
-}
-
-func (w *redacted) Write(line []byte) (int, error) {
-	if _, err := io.WriteString(w.to, w.redactor().String(string(line))); err != nil {
-		return 0, err
+// hashKey reads the key of the hashes that stand in the places of secrets. A
+// directory that has none yet gets one.
+func hashKey(c *config.Config) ([]byte, error) {
+	file := c.Path(config.HashKeyFile)
+	text, err := datadir.Read(file)
+	if fault.CodeOf(err) == fault.NotFound {
+		text = []byte(sys.Real(nil).NewSecret(32) + "\n")
+		err = datadir.Create(file, text)
 	}
-	return len(line), nil
+	if key := bytes.TrimSpace(text); err != nil || len(key) >= 32 {
+		return key, err
+	}
+	return nil, fault.New(fault.Unavailable, "%s holds no key. Restore it from a copy, or remove it: then equal secrets in old and new records no longer look equal.", file)
 }
 
-// redactor knows every secret of the vault.
-func redactor(v *vault.Vault) *redact.Redactor { return redact.New(v.Values()...) }
+// hiding knows every secret of the vault.
+func hiding(key []byte, v *vault.Vault) *redact.Redactor { return redact.New(key, v.Values()...) }
 
 func asFault(err error) (*fault.Error, bool) { return errors.AsType[*fault.Error](err) }

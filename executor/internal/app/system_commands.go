@@ -295,7 +295,11 @@ func testSystem(cmd *cobra.Command, dir, name string) error {
 	if err := errors.Join(err, system.Target.Close()); err != nil {
 		return err
 	}
-	hide := redactor(v)
+	key, err := hashKey(c)
+	if err != nil {
+		return err
+	}
+	hide := hiding(key, v)
 	for _, f := range findings {
 		fmt.Fprintln(cmd.OutOrStdout(), hide.String(f))
 	}

@@ -21,6 +21,7 @@ import (
 // The files of the data directory that have no setting.
 const (
 	File        = "executor.yaml"
+	HashKeyFile = "redact.key"   // the key of the hashes in the places of secrets, at least 32 characters
 	KeyFile     = "executor.key" // the key that signs observations and receipts, base64 of its seed
 	JournalFile = "journal.db"
 	AdminSocket = "admin.sock"

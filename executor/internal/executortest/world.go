@@ -122,7 +122,7 @@ func (w *World) Restart(t testing.TB) {
 	w.Door = admit.New(w.Sys, vault{w}, j, w.Rules)
 	w.Runner = run.New(run.Parts{
 		Sys: w.Sys, Executor: "site-a", Key: w.Own, Door: w.Door, Journal: j, Backups: backup.New(w.Backups(), "site-a"),
-		Systems: w.Systems, Redactor: func() *redact.Redactor { return redact.New(Token) },
+		Systems: w.Systems, Redactor: func() *redact.Redactor { return redact.New(nil, Token) },
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"writ/api"
 	"writ/fault"
 	"writ/gate/internal/config"
+	"writ/redact"
 	"writ/sys"
 )
 
@@ -26,7 +27,10 @@ type program struct {
 
 // Run runs the program and returns its exit status.
 func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	p := &program{sys: sys.Real(slog.New(slog.NewTextHandler(stderr, nil))), stdout: stdout}
+	// The gate holds no secret of a system, but people and agents paste theirs.
+	hide := redact.New([]byte(sys.Real(nil).NewSecret(32)))
+	log := redact.Whole(stderr, func() *redact.Redactor { return hide })
+	p := &program{sys: sys.Real(slog.New(slog.NewTextHandler(log, nil))), stdout: stdout}
 	root := &cobra.Command{
 		Use:   "writ-gate",
 		Short: "The process that decides, and cannot act",
@@ -50,7 +54,7 @@ Normally "writ init" and "writ up" call it for you.`,
 		if code == fault.Internal { // cobra's own: a flag or a command that does not exist
 			text, code = err.Error(), fault.Invalid
 		}
-		fmt.Fprintln(stderr, "writ-gate: "+text)
+		fmt.Fprintln(log, "writ-gate: "+text)
 		return code.Row().Exit
 	}
 	return 0
