@@ -36,9 +36,16 @@ type Systems struct {
 	Systems []writ.SystemInfo `json:"systems"`
 }
 
-// Events is a page of audit events, each exactly as in the audit file.
+// Events is a page of audit events, each exactly as in the audit.
 type Events struct {
 	Events []json.RawMessage `json:"events"`
+}
+
+// Checkpoint stands for all audit events so far.
+type Checkpoint struct {
+	Checkpoint string `json:"checkpoint" doc:"A signed note; kept elsewhere, it shows every later change of the events"`
+	Origin     string `json:"origin"`
+	Events     int64  `json:"events" doc:"How many it covers"`
 }
 
 // Lock is an exclusive hold on an entity.

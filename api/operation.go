@@ -31,6 +31,7 @@ const (
 	ChangeSettle   = "change.reconcile"
 	ChangeArtifact = "change.artifact"
 	EventList      = "event.list"
+	CheckpointGet  = "checkpoint.get"
 	LockList       = "lock.list"
 	HealthGet      = "health.get"
 )
@@ -56,6 +57,7 @@ func Operations() []Operation {
 		{ChangeSettle, "POST", "/v1/changes/{id}/reconciliation", "Decide on exactly what was found of a change in doubt"},
 		{ChangeArtifact, "GET", "/v1/changes/{id}/artifact", "The account of one change, in eleven sections"},
 		{EventList, "GET", "/v1/events", "Audit events, oldest first"},
+		{CheckpointGet, "GET", "/v1/checkpoint", "A signed checkpoint of all audit events; keep it elsewhere"},
 		{LockList, "GET", "/v1/locks", "Who holds which entity"},
 		{HealthGet, "GET", "/v1/health", "Whether everything is as it should be"},
 	}

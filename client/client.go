@@ -279,6 +279,11 @@ func (c *Client) Events(ctx context.Context, f EventFilter) (out api.Events, err
 	return out, c.do(ctx, call{operation: api.EventList, query: q}, &out)
 }
 
+// Checkpoint returns a signed checkpoint of all audit events.
+func (c *Client) Checkpoint(ctx context.Context) (out api.Checkpoint, err error) {
+	return out, c.do(ctx, call{operation: api.CheckpointGet}, &out)
+}
+
 // Locks returns the locks that hold; released ones too if asked for.
 func (c *Client) Locks(ctx context.Context, released bool) (out api.Locks, err error) {
 	q := url.Values{}

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// auditCommands read the audit file itself, not the gate.
+// auditCommands read the audit itself, not the gate.
 //
 //	events ID TYPE…              exactly these events tell of the change, in this order
 //	event ID TYPE PATH=VALUE…    the last event of a type that tells of the change, see match
-//	noaudit PATTERN…             no line of the file holds any of these texts
+//	noaudit PATTERN…             no line of the audit holds any of these texts
 func auditCommands() map[string]func(*script, []string) {
 	return map[string]func(*script, []string){
 		"events": func(s *script, args []string) {
@@ -43,7 +43,7 @@ func auditCommands() map[string]func(*script, []string) {
 			text := s.auditText()
 			for _, secret := range args {
 				if strings.Contains(text, secret) {
-					s.Fatalf("the audit file holds %q", secret)
+					s.Fatalf("the audit holds %q", secret)
 				}
 			}
 		},
@@ -57,9 +57,15 @@ type auditEvent struct {
 }
 
 func (s *script) auditText() string {
-	text, err := os.ReadFile(filepath.Join(s.dir, "gate", "audit.jsonl"))
+	paths, err := filepath.Glob(filepath.Join(s.dir, "gate", "audit", "segment", "*.jsonl"))
 	s.Check(err)
-	return string(text)
+	var all strings.Builder
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		s.Check(err)
+		all.Write(text)
+	}
+	return all.String()
 }
 
 func (s *script) eventsOf(id string) (all []auditEvent) {
@@ -69,7 +75,7 @@ func (s *script) eventsOf(id string) (all []auditEvent) {
 		}
 		e := auditEvent{line: line}
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			s.Fatalf("the audit file has a line that is no JSON: %s", fmt.Sprint(err))
+			s.Fatalf("the audit has a line that is no JSON: %s", fmt.Sprint(err))
 		}
 		if e.ChangeID == id {
 			all = append(all, e)

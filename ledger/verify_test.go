@@ -1,206 +1,301 @@
 package ledger_test
 
 import (
-	"bytes"
-	"crypto/sha256"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
-	"testing/iotest"
-	"time"
 
 	"writ"
 	"writ/fault"
 	"writ/ledger"
 )
 
-// chain returns n linked lines.
-func chain(t testing.TB, n int) [][]byte {
+func TestVerify_namesTheFirstWrongEvent(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		do     func(t *testing.T, dir string)
+		reason string
+		want   string
+	}{
+		{"a word changed", func(t *testing.T, dir string) { edit(t, segment(dir, 1), swap("planner", "nobody1")) }, "event_changed", "Event 101 is wrong"},
+		{"the last event changed", func(t *testing.T, dir string) { edit(t, segment(dir, 2), swap(`"sequence":250`, `"sequence":251`)) }, "event_changed", "Event 250 is wrong"},
+		{"an event after the checkpoint changed", func(t *testing.T, dir string) { edit(t, segment(dir, 2), swap(`"sequence":255`, `"sequence":256`)) }, "bad_form", "Event 255 is wrong: it does not have the sequence 255"},
+		{"an event after the checkpoint spoilt", func(t *testing.T, dir string) {
+			edit(t, segment(dir, 2), swap(`"sequence":254`, `"sequence": 254`))
+		}, "bad_form", "Event 254 is wrong: it is not in canonical form"},
+		{"no JSON after the checkpoint", func(t *testing.T, dir string) {
+			edit(t, segment(dir, 2), func(s string) string { return s + "x\n" })
+		}, "bad_form", "Event 261 is wrong: it is not strict JSON"},
+		{"another format after the checkpoint", func(t *testing.T, dir string) {
+			edit(t, segment(dir, 2), func(s string) string { return s + `{"sequence":261}` + "\n" })
+		}, "bad_form", "Event 261 is wrong: it is not an event of the format"},
+		{"a line too long", func(t *testing.T, dir string) {
+			edit(t, segment(dir, 2), func(s string) string { return s + strings.Repeat("x", writ.MaxSize+1) + "\n" })
+		}, "bad_form", "Event 261 is wrong: it is longer"},
+		{"a torn line before another segment", func(t *testing.T, dir string) {
+			edit(t, segment(dir, 1), func(s string) string { return s[:len(s)-1] })
+		}, "event_missing", "Event 200 is wrong"},
+		{"the events of a segment removed", func(t *testing.T, dir string) {
+			edit(t, segment(dir, 2), func(s string) string { seam, _, _ := strings.Cut(s, "\n"); return seam + "\n" })
+		}, "event_missing", "Event 201 is wrong: it is missing"},
+		{"a segment removed", func(t *testing.T, dir string) { remove(t, segment(dir, 1)) }, "segment_missing", "After event 100: "},
+		{"a seam changed", func(t *testing.T, dir string) { edit(t, segment(dir, 2), swap("since 2026", "since 2027")) }, "bad_checkpoint", "After event 200: "},
+		{"a seam of another segment", func(t *testing.T, dir string) {
+			edit(t, segment(dir, 2), func(string) string { return files(t, dir)["segment/000000000001.jsonl"] })
+		}, "bad_segment", "After event 200: "},
+		{"a tile changed", func(t *testing.T, dir string) {
+			edit(t, filepath.Join(dir, "tile/0/000.p/250"), func(s string) string { return "x" + s[1:] })
+		}, "bad_tile", "tile/0/000.p/250"},
+		{"the checkpoint changed", func(t *testing.T, dir string) { edit(t, filepath.Join(dir, "checkpoint"), swap("250", "240")) }, "bad_checkpoint", "own checkpoint is refused"},
+		{"a signature added to the checkpoint", func(t *testing.T, dir string) {
+			edit(t, filepath.Join(dir, "checkpoint"), func(s string) string { return s + "— other AAAAAAAA\n" })
+		}, "bad_checkpoint", "own checkpoint is refused"},
+		{"a seam for a checkpoint", func(t *testing.T, dir string) {
+			edit(t, filepath.Join(dir, "checkpoint"), func(string) string { return "x\n0\nx\n\n" })
+		}, "bad_checkpoint", "own checkpoint is refused"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			o := options()
+			o.Events = 100
+			dir := filepath.Join(t.TempDir(), "audit")
+			l := open(t, dir, o)
+			grow(t, l, 250)
+			checkpoint(t, l)
+			grow(t, l, 10)
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+			report, err := ledger.Verify(dir, ledger.Against{})
+			if err != nil || report.Events != 260 || report.Signed != 250 {
+				t.Fatalf("%s %v", report, err)
+			}
+			c.do(t, dir)
+			_, err = ledger.Verify(dir, ledger.Against{})
+			if fault.CodeOf(err) != fault.Invalid || fault.ReasonOf(err) != c.reason || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v (%s), want %s and %q", err, fault.ReasonOf(err), c.reason, c.want)
+			}
+		})
+	}
+}
+
+func remove(t *testing.T, path string) {
 	t.Helper()
-	lines, head := make([][]byte, n), ledger.Start
-	for i := range lines {
-		var err error
-		lines[i], head, err = ledger.Link(head, writ.Object{"sequence": int64(i + 1), "event": "change.proposed", "user": "agent:planner"})
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A ledger that was set back with its checkpoint is intact for all that it
+// shows; the checkpoint that was kept tells.
+func TestVerify_setBack(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "audit")
+	l := open(t, dir, options())
+	grow(t, l, 10)
+	checkpoint(t, l)
+	old := filepath.Join(t.TempDir(), "old")
+	if err := os.CopyFS(old, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	grow(t, l, 2)
+	kept := checkpoint(t, l)
+	report, err := ledger.Verify(old, ledger.Against{})
+	want := "10 events in 1 segments, prefix valid: whether later events were removed, only a checkpoint can show that was kept elsewhere"
+	if err != nil || report.String() != want {
+		t.Errorf("%q %v, want %q", report, err, want)
+	}
+	_, err = ledger.Verify(old, ledger.Against{Checkpoint: kept})
+	if fault.ReasonOf(err) != "event_missing" || !strings.Contains(err.Error(), "Event 11 is wrong: it is missing, and the kept checkpoint covers 12 events") {
+		t.Errorf("%v", err)
+	}
+	// And the one of then is fulfilled by the ledger of now.
+	was, err := os.ReadFile(filepath.Join(old, "checkpoint"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err = ledger.Verify(dir, ledger.Against{Checkpoint: was})
+	if want := "complete and unchanged up to event 10, as the kept checkpoint has them; the 2 after it are prefix valid"; err != nil || !strings.Contains(report.String(), want) {
+		t.Errorf("%s %v, want %q", report, err, want)
+	}
+}
+
+// Two ledgers that go apart after a while cannot both fit one checkpoint, and a
+// key that was replaced signs nothing that came later.
+func TestVerify_otherHands(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "audit")
+	l := open(t, dir, options())
+	grow(t, l, 5)
+	checkpoint(t, l)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	fork := filepath.Join(t.TempDir(), "fork")
+	if err := os.CopyFS(fork, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(fork, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name := range files(t, fork) {
+		if err := os.Chmod(filepath.Join(fork, name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for d := filepath.Dir(filepath.Join(fork, name)); d != fork; d = filepath.Dir(d) {
+			if err := os.Chmod(d, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	a, b := open(t, dir, options()), open(t, fork, options())
+	grow(t, a, 3)
+	line, err := ledger.Line(writ.Object{"sequence": int64(6), "event": "change.proposed", "user": "agent:other"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Append(line, event(t, 7), event(t, 8)); err != nil {
+		t.Fatal(err)
+	}
+	kept := checkpoint(t, a)
+	checkpoint(t, b)
+	_, err = ledger.Verify(fork, ledger.Against{Checkpoint: kept})
+	if fault.ReasonOf(err) != "event_changed" || !strings.Contains(err.Error(), "One of the events 9 to 8") && !strings.Contains(err.Error(), "events") {
+		t.Errorf("the fork: %v", err)
+	}
+
+	// The key is changed; who finds the old one cannot use it.
+	if err := a.Rotate(key("second")); err != nil {
+		t.Fatal(err)
+	}
+	grow(t, a, 1)
+	checkpoint(t, a)
+	report, err := ledger.Verify(dir, ledger.Against{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stolen := filepath.Join(t.TempDir(), "stolen")
+	o := options()
+	s := open(t, stolen, o)
+	grow(t, s, 9)
+	forged := checkpoint(t, s)
+	if _, err := ledger.Verify(dir, ledger.Against{Checkpoint: forged}); fault.ReasonOf(err) != "bad_checkpoint" {
+		t.Errorf("a checkpoint by the old key: %s %v", report, err)
+	}
+	if _, err := ledger.Verify(dir, ledger.Against{Key: "other+00000000+AAAA"}); fault.ReasonOf(err) != "other_key" {
+		t.Errorf("another first key: %v", err)
+	}
+}
+
+func TestVerify_nothingThere(t *testing.T) {
+	t.Parallel()
+	if _, err := ledger.Verify(filepath.Join(t.TempDir(), "none"), ledger.Against{}); fault.CodeOf(err) != fault.NotFound {
+		t.Errorf("%v", err)
+	}
+	dir, _ := made(t, 0, options())
+	if report, err := ledger.Verify(dir, ledger.Against{}); err != nil || report.Events != 0 {
+		t.Errorf("%s %v", report, err)
+	}
+}
+
+// Long lines, and short ones at every border of what a worker takes at a time.
+func TestVerify_linesOfAllLengths(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "audit")
+	l := open(t, dir, options())
+	for i, n := range []int{1, 500_000, 524_000, 100, 1_048_000, 3, 262_144, 1_000_000, 524_288, 7} {
+		line, err := ledger.Line(writ.Object{"sequence": int64(i + 1), "text": strings.Repeat("x", n)})
+		if err == nil {
+			err = l.Append(line)
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	return lines
-}
-
-// text returns lines as an audit file.
-func text(lines ...[]byte) []byte {
-	var b []byte
-	for _, l := range lines {
-		b = append(append(b, l...), '\n')
-	}
-	return b
-}
-
-func TestVerify(t *testing.T) {
-	t.Parallel()
-	lines := chain(t, 3)
-	for _, c := range []struct {
-		name string
-		text []byte
-		want ledger.Report
-	}{
-		{"nothing", nil, ledger.Report{Head: ledger.Start}},
-		{"three lines", text(lines...), ledger.Report{Events: 3, Bytes: int64(len(text(lines...))), Head: writ.DigestBytes(lines[2])}},
-		{"a whole line without its newline", text(lines...)[:len(text(lines...))-1], ledger.Report{Events: 2, Bytes: int64(len(text(lines[:2]...))), Head: writ.DigestBytes(lines[1]), Torn: true}},
-		{"a torn first line", []byte("{"), ledger.Report{Head: ledger.Start, Torn: true}},
-	} {
-		got, err := ledger.Verify(iotest.HalfReader(bytes.NewReader(c.text)))
-		if err != nil || got != c.want {
-			t.Errorf("%s: %+v, %v, want %+v", c.name, got, err, c.want)
+	kept := checkpoint(t, l)
+	for _, workers := range []int{1, 3} {
+		var done, total int64
+		report, err := ledger.Verify(dir, ledger.Against{Checkpoint: kept, Workers: workers, Progress: func(d, all int64) { done, total = d, all }})
+		if err != nil || report.Kept != 10 || done != total || total == 0 {
+			t.Errorf("%s %v, %d of %d bytes", report, err, done, total)
 		}
 	}
 }
 
-func TestVerify_namesTheFirstWrongLine(t *testing.T) {
+// A reader is not disturbed by the writer.
+func TestVerify_whileItGrows(t *testing.T) {
 	t.Parallel()
-	lines := chain(t, 4)
-	edit := func(i int, old, with string) [][]byte {
-		edited := append([][]byte(nil), lines...)
-		edited[i] = bytes.Replace(lines[i], []byte(old), []byte(with), 1)
-		return edited
-	}
-	for _, c := range []struct {
-		name   string
-		lines  [][]byte
-		events int64
-		reason string
-	}{
-		{"a line removed", [][]byte{lines[0], lines[2], lines[3]}, 1, "sequence_gap"},
-		{"the first line removed", lines[1:], 0, "sequence_gap"},
-		{"a line twice", [][]byte{lines[0], lines[1], lines[1]}, 2, "sequence_gap"},
-		{"two lines exchanged", [][]byte{lines[0], lines[2], lines[1]}, 1, "sequence_gap"},
-		{"a word changed", edit(1, "planner", "nobody1"), 2, "broken_link"},
-		{"a sequence as text", edit(1, `"sequence":2`, `"sequence":"2"`), 1, "sequence_gap"},
-		{"a space", edit(2, ":", ": "), 2, "not_canonical"},
-		{"a member twice", edit(2, "{", `{"user":"x",`), 2, "bad_form"},
-		{"another format", edit(0, "event/1", "event/2"), 0, "bad_form"},
-		{"a list", [][]byte{lines[0], []byte("[]")}, 1, "bad_form"},
-		{"an empty line", [][]byte{lines[0], nil, lines[1]}, 1, "bad_form"},
-		{"a carriage return", edit(1, "}", "}\r"), 1, "not_canonical"},
-		{"a line too long", [][]byte{lines[0], bytes.Repeat([]byte{' '}, writ.MaxSize+1)}, 1, "bad_form"},
-	} {
-		report, err := ledger.Verify(bytes.NewReader(text(c.lines...)))
-		if fault.CodeOf(err) != fault.Invalid || fault.ReasonOf(err) != c.reason || report.Events != c.events {
-			t.Errorf("%s: %d events, %v (%s), want %d and %s", c.name, report.Events, err, fault.ReasonOf(err), c.events, c.reason)
+	dir, o := filepath.Join(t.TempDir(), "audit"), options()
+	o.Events = 50
+	l := open(t, dir, o)
+	grow(t, l, 1)
+	checkpoint(t, l)
+	stop, failed := make(chan struct{}), make(chan error, 1)
+	go func() {
+		defer close(failed)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if report, err := ledger.Verify(dir, ledger.Against{}); err != nil {
+				failed <- fmt.Errorf("%s: %w", report, err)
+				return
+			}
 		}
-		if want := fmt.Sprintf("Line %d ", c.events+1); err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %q does not name the line", c.name, err)
-		}
+	}()
+	for range 60 {
+		grow(t, l, 13)
+		checkpoint(t, l)
 	}
-}
-
-// A byte changed in any line but the last is always found; in the last line,
-// which nothing links to, the head at least differs.
-func TestVerify_everyByteCounts(t *testing.T) {
-	t.Parallel()
-	good := text(chain(t, 3)...)
-	whole, err := ledger.Verify(bytes.NewReader(good))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range good {
-		bad := bytes.Clone(good)
-		bad[i] ^= 1
-		report, err := ledger.Verify(bytes.NewReader(bad))
-		if err == nil && report.Head == whole.Head {
-			t.Errorf("byte %d changed from %q to %q: %s", i, good[i], bad[i], report)
-		}
-	}
-}
-
-func TestVerify_aFileThatCannotBeRead(t *testing.T) {
-	t.Parallel()
-	_, err := ledger.Verify(iotest.ErrReader(errors.New("broken")))
-	if fault.CodeOf(err) != fault.Unavailable {
-		t.Errorf("got %v, want unavailable", err)
-	}
-}
-
-func TestReport_saysNoMoreThanItKnows(t *testing.T) {
-	t.Parallel()
-	report, err := ledger.Verify(bytes.NewReader(append(text(chain(t, 2)...), "{"...)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := "2 events, intact as a prefix; head " + string(report.Head) + "; a torn line follows"
-	if report.String() != want {
-		t.Errorf("got %q, want %q", report, want)
+	close(stop)
+	if err := <-failed; err != nil {
+		t.Error(err)
 	}
 }
 
 func FuzzVerify(f *testing.F) {
-	lines := chain(f, 3)
-	f.Add(text(lines...))
-	f.Add(text(lines...)[:200])
-	f.Add([]byte("{}\n"))
-	f.Add([]byte("\n\n"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		report, err := ledger.Verify(bytes.NewReader(data))
-		if report.Events < 0 || report.Bytes > int64(len(data)) || !report.Head.Valid() {
+	dir, _ := made(f, 3, options())
+	good := files(f, dir)
+	_, lines, _ := strings.Cut(good["segment/000000000000.jsonl"], "\n")
+	f.Add(lines)
+	f.Add(lines[:50])
+	f.Add("{}\n")
+	f.Add("\n\n")
+	dir, _ = made(f, 0, options())
+	empty := files(f, dir)
+	f.Fuzz(func(t *testing.T, text string) {
+		dir := t.TempDir()
+		if err := errors.Join(os.Chmod(dir, 0o700), os.Mkdir(filepath.Join(dir, "segment"), 0o700)); err != nil {
+			t.Fatal(err)
+		}
+		for name, content := range empty {
+			if strings.HasPrefix(name, "segment") {
+				content += text
+			}
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		report, err := ledger.Verify(dir, ledger.Against{})
+		if report.Events < 0 || report.Events > int64(strings.Count(text, "\n")) {
 			t.Fatalf("an impossible report: %+v", report)
 		}
-		if err == nil && report.Torn != (report.Bytes < int64(len(data))) {
-			t.Fatalf("%+v of %d bytes", report, len(data))
+		if err == nil && report.Torn != (text != "" && !strings.HasSuffix(text, "\n")) {
+			t.Fatalf("%+v of %q", report, text)
 		}
-		// What is reported is a file of its own, with the same report.
-		report.Torn = false
-		again, err := ledger.Verify(bytes.NewReader(data[:report.Bytes]))
-		if err != nil || again != report {
-			t.Fatalf("the prefix: %+v, %v, want %+v", again, err, report)
+		if err != nil {
+			return
 		}
-		// Linking its events anew gives the same bytes.
-		head, relinked := ledger.Start, []byte(nil)
-		for line := range bytes.Lines(data[:report.Bytes]) {
-			parsed, err := writ.Parse(line)
-			if err != nil {
-				t.Fatal(err)
-			}
-			event := parsed.(writ.Object)
-			delete(event, "format")
-			delete(event, "previous")
-			var next []byte
-			if next, head, err = ledger.Link(head, event); err != nil {
-				t.Fatal(err)
-			}
-			relinked = append(append(relinked, next...), '\n')
-		}
-		if head != report.Head || !bytes.Equal(relinked, data[:report.Bytes]) {
-			t.Fatalf("linking the same events gives another file, with head %s instead of %s", head, report.Head)
+		// What verifies can be opened, and its events written again give the same ledger.
+		l := open(t, dir, options())
+		if l.Size() != report.Events || l.Tree().Root() != report.Root {
+			t.Fatalf("opened with %d events, verified %d", l.Size(), report.Events)
 		}
 	})
-}
-
-// BenchmarkVerify verifies events of the usual size; x-sha256 is how many times
-// longer that takes than hashing the same bytes.
-func BenchmarkVerify(b *testing.B) {
-	var lines [][]byte
-	head := ledger.Start
-	for i := range 2000 {
-		line, next, err := ledger.Link(head, writ.Object{"sequence": int64(i + 1), "detail": writ.Object{"text": strings.Repeat("x", 400)}, "status": "done"})
-		if err != nil {
-			b.Fatal(err)
-		}
-		lines, head = append(lines, line), next
-	}
-	file := text(lines...)
-	b.SetBytes(int64(len(file)))
-	for b.Loop() {
-		if _, err := ledger.Verify(bytes.NewReader(file)); err != nil {
-			b.Fatal(err)
-		}
-	}
-	verifying := b.Elapsed() / time.Duration(b.N)
-	const rounds = 50
-	start := time.Now()
-	for range rounds {
-		sha256.Sum256(file)
-	}
-	b.ReportMetric(float64(verifying)/float64(time.Since(start)/rounds), "x-sha256")
 }

@@ -3,8 +3,9 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,11 +13,11 @@ import (
 	"writ"
 	"writ/client"
 	"writ/fault"
-	"writ/ledger"
 )
 
 func (p *program) auditCommand() *cobra.Command {
-	return noun("audit", "Read the audit events, or verify them offline", p.auditTailCommand(), p.auditVerifyCommand())
+	return noun("audit", "Read the audit events, or verify them offline", p.auditTailCommand(), p.auditListCommand(),
+		p.auditShowCommand(), p.auditExportCommand(), p.auditCheckpointCommand(), p.auditVerifyCommand())
 }
 
 func (p *program) auditTailCommand() *cobra.Command {
@@ -25,7 +26,7 @@ func (p *program) auditTailCommand() *cobra.Command {
 	var change string
 	cmd := &cobra.Command{
 		Use:   "tail",
-		Short: "Print the newest audit events; with --json as the exact lines of the audit file",
+		Short: "Print the newest audit events; with --json as the exact lines of the audit",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
@@ -41,8 +42,9 @@ func (p *program) auditTailCommand() *cobra.Command {
 				}
 				f.After = max(0, last-int64(count))
 			}
+			show := func(_ int64, line []byte) error { return p.event(line) }
 			for {
-				if f.After, err = p.events(ctx, g, f); err != nil || !follow {
+				if f.After, err = events(ctx, g, f, show); err != nil || !follow {
 					return err
 				}
 				select {
@@ -62,8 +64,8 @@ func (p *program) auditTailCommand() *cobra.Command {
 // eventPage is how many events one call asks for.
 const eventPage = 500
 
-// events prints all events that a filter selects and returns the last sequence.
-func (p *program) events(ctx context.Context, g *client.Client, f client.EventFilter) (int64, error) {
+// events gives all events that a filter selects to do and returns the last sequence.
+func events(ctx context.Context, g *client.Client, f client.EventFilter, do func(int64, []byte) error) (int64, error) {
 	f.Limit = eventPage
 	for {
 		page, err := g.Events(ctx, f)
@@ -71,7 +73,14 @@ func (p *program) events(ctx context.Context, g *client.Client, f client.EventFi
 			return f.After, err
 		}
 		for _, raw := range page.Events {
-			if f.After, err = p.event(raw); err != nil {
+			var e struct {
+				Sequence int64 `json:"sequence"`
+			}
+			if err := json.Unmarshal(raw, &e); err != nil || e.Sequence <= f.After {
+				return f.After, unreadableEvent(err)
+			}
+			f.After = e.Sequence
+			if err := do(e.Sequence, raw); err != nil {
 				return f.After, err
 			}
 		}
@@ -81,8 +90,16 @@ func (p *program) events(ctx context.Context, g *client.Client, f client.EventFi
 	}
 }
 
-// event prints one event and returns its sequence.
-func (p *program) event(raw json.RawMessage) (int64, error) {
+func unreadableEvent(cause error) error {
+	return fault.Wrap(fault.Internal, cause, "There is an event that cannot be read. Verify the audit: writ audit verify")
+}
+
+// event prints one event.
+func (p *program) event(raw []byte) error {
+	if p.asJSON {
+		p.say("%s", raw)
+		return nil
+	}
 	var e struct {
 		Sequence  int64     `json:"sequence"`
 		Timestamp writ.Time `json:"timestamp"`
@@ -96,11 +113,7 @@ func (p *program) event(raw json.RawMessage) (int64, error) {
 		Reason    string    `json:"reason"`
 	}
 	if err := json.Unmarshal(raw, &e); err != nil {
-		return 0, fault.Wrap(fault.Internal, err, "The gate sent an event that cannot be read.")
-	}
-	if p.asJSON {
-		p.say("%s", raw)
-		return e.Sequence, nil
+		return unreadableEvent(err)
 	}
 	text := ""
 	for _, word := range []string{e.User, e.ChangeID, e.Step, e.Action, e.Entity, e.Status} {
@@ -109,7 +122,7 @@ func (p *program) event(raw json.RawMessage) (int64, error) {
 		}
 	}
 	p.say("%6d  %s  %-18s%s%s", e.Sequence, when(e.Timestamp), line(e.Event), text, reason(e.Reason))
-	return e.Sequence, nil
+	return nil
 }
 
 // lastEvent finds the sequence of the newest event. Sequences have no gaps, so
@@ -145,39 +158,45 @@ func lastEvent(ctx context.Context, g *client.Client) (int64, error) {
 	return low, nil
 }
 
-func (p *program) auditVerifyCommand() *cobra.Command {
+func (p *program) auditCheckpointCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "verify [FILE]",
-		Short: "Verify an audit file offline: needs no gate, no token and no key",
-		Long: `Read an audit file and check that each event follows from the one before. It says
-no more than is certain: a file that was cut off at its end is still intact as far as
-it goes, so compare the head with one that was written down elsewhere.`,
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			var path string
-			if len(args) == 1 {
-				path = args[0]
-			} else {
-				h, err := p.home()
-				if err != nil {
-					return err
-				}
-				path = h.path("gate", "audit.jsonl")
-			}
-			f, err := os.Open(path)
+		Use:   "checkpoint",
+		Short: "Print a signed checkpoint of all audit events; keep it elsewhere, to verify with it later",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			g, err := p.gate(looking)
 			if err != nil {
-				return fault.Wrap(fault.NotFound, err, "The audit file %s cannot be read. Name the one that gate.yaml has at audit: writ audit verify FILE", path)
-			}
-			report, err := ledger.Verify(f)
-			if err = errors.Join(err, f.Close()); err != nil {
 				return err
 			}
-			p.print(struct {
-				Events int64       `json:"events"`
-				Head   writ.Digest `json:"head"`
-				Torn   bool        `json:"torn"`
-			}{report.Events, report.Head, report.Torn}, func() { p.say("%s", report.String()) })
+			c, err := g.Checkpoint(cmd.Context())
+			if err != nil {
+				return err
+			}
+			// A file made of the text must be the checkpoint, byte for byte.
+			p.print(c, func() { _, _ = p.stdout.Write([]byte(c.Checkpoint)) })
 			return nil
 		},
 	}
+}
+
+// ledgerDir is the directory of the audit that a command was given, or the gate's.
+func (p *program) ledgerDir(args []string) (string, error) {
+	path := ""
+	if len(args) == 1 {
+		path = args[0]
+	} else {
+		h, err := p.home()
+		if err != nil {
+			return "", err
+		}
+		path = h.path("gate", "audit")
+	}
+	info, err := os.Stat(path)
+	if err == nil && !info.IsDir() {
+		err = fs.ErrInvalid
+	}
+	if err != nil {
+		return "", fault.Wrap(fault.NotFound, err, "There is no audit in %s. Name the directory that gate.yaml has at audit.", filepath.Clean(path))
+	}
+	return path, nil
 }

@@ -36,7 +36,7 @@ func TestOperations_haveVerbs(t *testing.T) {
 	g.tell(api.ChangeWait, change("done", ""))
 	for _, args := range []string{
 		"policy", "actions", "actions mock.noop_change", "systems", "propose mock.noop_change value=x", "list", "show ID", "wait ID",
-		"approve ID --yes", "reject ID --reason no", "cancel ID", "execute ID", "rollback ID", "artifact ID", "audit tail", "locks", "doctor",
+		"approve ID --yes", "reject ID --reason no", "cancel ID", "execute ID", "rollback ID", "artifact ID", "audit tail", "audit checkpoint", "locks", "doctor",
 		"reconcile ID --adopt --yes",
 	} {
 		g.run(strings.Fields(strings.ReplaceAll(args, "ID", changeID))...)
@@ -275,13 +275,25 @@ func TestAuditTail_findsTheNewest(t *testing.T) {
 func TestAuditVerify(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
-	write(t, g.home, "gate/audit.jsonl", "")
-	if r := g.expect(0, "audit", "verify"); !strings.HasPrefix(r.stdout, "0 events, intact as a prefix") {
+	dir := filepath.Join(g.home, "gate", "audit")
+	kept := keepAudit(t, dir, 3)
+	if r := g.expect(0, "audit", "verify"); !strings.HasPrefix(r.stdout, "3 events in 1 segments, prefix valid") {
 		t.Error(r.stdout)
 	}
-	bad := write(t, g.home, "bad.jsonl", "{\"sequence\":1}\n")
-	if r := g.expect(fault.Invalid.Row().Exit, "audit", "verify", bad); r.stderr == "" {
-		t.Error("a bad file has no reason")
+	if r := g.expect(0, "audit", "verify", dir, "--checkpoint", kept); !strings.Contains(r.stdout, "complete and unchanged up to event 3") {
+		t.Error(r.stdout)
+	}
+	if r := g.expect(0, "audit", "verify", "--checkpoint", kept, "--json"); !strings.Contains(r.stdout, `"complete_to": 3`) {
+		t.Error(r.stdout)
+	}
+	path := filepath.Join(dir, "segment", "000000000000.jsonl")
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, g.home, "gate/audit/segment/000000000000.jsonl", strings.Replace(string(good), `"user":"agent:b"`, `"user":"agent:x"`, 1))
+	if r := g.expect(fault.Invalid.Row().Exit, "audit", "verify"); !strings.Contains(r.stderr, "Event 2 is wrong") {
+		t.Error(r.stderr)
 	}
 	g.expect(fault.NotFound.Row().Exit, "audit", "verify", filepath.Join(g.home, "none"))
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -180,8 +181,8 @@ func TestRun(t *testing.T) {
 	if health, err := c.Health(t.Context()); err != nil || health.OK || health.Version != api.Version {
 		t.Errorf("without an executor: %+v %v", health, err)
 	}
-	for _, name := range []string{"gate.sock", "gate.db", "audit.jsonl"} {
-		if info, err := os.Lstat(h.path(name)); err != nil || info.Mode().Perm() != 0o600 {
+	for _, name := range []string{"gate.sock", "gate.db", "audit", "audit/checkpoint", "audit/segment/000000000000.jsonl"} {
+		if info, err := os.Lstat(h.path(name)); err != nil || info.Mode().Perm()&0o077 != 0 {
 			t.Errorf("%s: %v %v", name, info, err)
 		}
 	}
@@ -243,7 +244,7 @@ func TestRun_refuses(t *testing.T) {
 		"no policy":         {func(h *home) error { return os.Remove(h.path("policy.yaml")) }, "writ-gate init --dir "},
 		"empty policy":      {func(h *home) error { return os.WriteFile(h.path("policy.yaml"), []byte("policy: x\n"), 0o600) }, "no rule"},
 		"broken principals": {func(h *home) error { return os.WriteFile(h.path("principals.yaml"), []byte("- {"), 0o600) }, "nobody is let in"},
-		"spoilt audit":      {func(h *home) error { return os.WriteFile(h.path("audit.jsonl"), []byte("{}\n"), 0o600) }, "audit"},
+		"spoilt audit":      {func(h *home) error { return spoilt(h) }, "audit"},
 		"unknown setting":   {func(h *home) error { return appendTo(h.path("gate.yaml"), "\nfast: true\n") }, "fast"},
 		"bad catalog":       {func(h *home) error { return badCatalog(h) }, "catalog"},
 	} {
@@ -305,4 +306,13 @@ func badCatalog(h *home) error {
 		return err
 	}
 	return os.WriteFile(h.path("gate.yaml"), bytes.Replace(data, []byte(`catalog: ""`), []byte(`catalog: "actions"`), 1), 0o600)
+}
+
+// spoilt makes an audit that is none.
+func spoilt(h *home) error {
+	if err := os.MkdirAll(h.path("audit/segment"), 0o700); err != nil {
+		return err
+	}
+	return errors.Join(os.WriteFile(h.path("audit/checkpoint"), nil, 0o600),
+		os.WriteFile(h.path("audit/segment/000000000000.jsonl"), []byte("{}\n"), 0o600))
 }

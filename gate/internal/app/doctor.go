@@ -87,21 +87,30 @@ func (p *program) doctor() []api.HealthCheck {
 	}
 	_, err = loadCatalog(c.Catalog)
 	check("catalog", "the actions are valid and keep their examples", err)
-	text, err := verifyAudit(c.Audit)
+	text, err := verifyAudit(c)
 	check("audit", text, err)
 	return checks
 }
 
-// verifyAudit reads the audit file as a stranger would.
-func verifyAudit(path string) (string, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
+// verifyAudit reads the audit as a stranger would, and compares it with the
+// copy of its checkpoint, if that lies in a file.
+func verifyAudit(c *config.Config) (string, error) {
+	var against ledger.Against
+	if path := c.Checkpoint.Path; path != "" {
+		kept, err := os.ReadFile(path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", fault.Wrap(fault.Unavailable, err, "The copy of the checkpoint, %s, cannot be read.", path)
+		}
+		if against.Checkpoint = kept; err != nil {
+			return "", fault.Wrap(fault.Unavailable, err, "There is no copy of the checkpoint at %s. Start the gate once, and see that it can write there.", path)
+		}
+	}
+	if _, err := os.Lstat(c.Audit); errors.Is(err, fs.ErrNotExist) && against.Checkpoint == nil {
 		return "there is no event yet", nil
 	}
+	report, err := ledger.Verify(c.Audit, against)
 	if err != nil {
-		return "", fault.Wrap(fault.Unavailable, err, "The audit file %s cannot be read.", path)
+		return "", fault.Wrap(fault.CodeOf(err), err, "The audit %s is not in order. %s", c.Audit, fault.TextOf(err)).Because(fault.ReasonOf(err))
 	}
-	defer f.Close()
-	report, err := ledger.Verify(f)
-	return report.String(), err
+	return report.String(), nil
 }

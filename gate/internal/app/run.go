@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"sync"
 	"syscall"
 	"time"
 
@@ -52,23 +53,24 @@ func (p *program) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	// The audit file is locked by the one gate that writes it, so it is first.
-	file, err := ledger.Open(c.Audit)
+	// The audit is locked by the one gate that writes it, so it is first.
+	log, err := p.openLedger(c)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, file.Close()) }()
+	defer func() { err = errors.Join(err, log.Close()) }()
 	memory, err := sqlite.Open(ctx, c.Path(config.StoreFile))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, memory.Close()) }()
 
+	record := p.newAudit(c, memory, log)
 	pipe := pipeline.New(pipeline.Config{
-		Sys: p.sys, Store: memory, Audit: audit.New(memory, file), Executor: link.New(c.Executor.Socket, writ.NewKeyring(c.executorKey)),
+		Sys: p.sys, Store: memory, Audit: record, Executor: link.New(c.Executor.Socket, writ.NewKeyring(c.executorKey)),
 		Catalog: c.actions, Policy: c.rules, Key: c.key, Epoch: c.Epoch, FirstAnswer: c.FirstAnswer,
 	})
-	handler, err := rest.New(rest.Config{Gate: &ops.Gate{Pipeline: pipe, Version: api.Version}, Who: c.principals, Hosts: c.Hosts, Log: p.sys.Log})
+	handler, err := rest.New(rest.Config{Gate: &ops.Gate{Pipeline: pipe, Record: record, Version: api.Version}, Who: c.principals, Hosts: c.Hosts, Log: p.sys.Log})
 	if err != nil {
 		return err
 	}
@@ -79,11 +81,32 @@ func (p *program) run(ctx context.Context) (err error) {
 	if err := pipe.Start(ctx); err != nil {
 		return err
 	}
-	defer pipe.Stop()
+	signing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var signer sync.WaitGroup
+	signer.Go(func() { record.Run(signing) })
+	defer func() { // the last signature covers all that the pipeline did
+		pipe.Stop()
+		stop()
+		signer.Wait()
+	}()
 	for _, l := range listeners {
 		fmt.Fprintf(p.stdout, "writ-gate is ready on %s\n", l.Addr())
 	}
 	return rest.Serve(ctx, handler, p.sys.Log, grace, listeners...)
+}
+
+// openLedger opens the ledger of the audit.
+func (p *program) openLedger(c *loaded) (*ledger.Log, error) {
+	return ledger.Open(c.Audit, ledger.Options{Name: "writ/gate", Key: c.key, Now: p.sys.Now})
+}
+
+// newAudit returns the way from the store to the ledger.
+func (p *program) newAudit(c *loaded, memory *sqlite.Store, log *ledger.Log) *audit.Audit {
+	k := c.Checkpoint
+	return audit.New(audit.Config{
+		Sys: p.sys, Store: memory, Log: log, Every: k.Every,
+		Copy: audit.Copy{Path: k.Path, URL: k.URL, Required: k.Required},
+	})
 }
 
 // loaded is all that the gate reads before it starts.

@@ -1,103 +1,178 @@
-// Package audit carries the events of the gate's store into its audit file.
+// Package audit carries the events of the gate's store into its ledger, and the
+// newest checkpoint to a second place.
 //
 // An event is first in the store, in one transaction with what it tells of.
-// Nothing may act before the event is in the file too: who is about to, calls
+// Nothing may act before the event is in the ledger too: who is about to, calls
 // CatchUp, and does nothing if it fails.
 package audit
 
 import (
 	"context"
+	"crypto/ed25519"
+	"errors"
 	"sync"
+	"time"
 
 	"writ"
 	"writ/fault"
+	"writ/gate/internal/model"
 	"writ/gate/internal/store"
 	"writ/ledger"
+	"writ/sys"
 )
 
-// pace bounds how many events are carried over at once.
-const pace = 256
-
-// Audit is the way from one store to one audit file.
-type Audit struct {
-	store store.Store
-	mu    sync.Mutex // of file and same
-	file  *ledger.File
-	same  bool // the file was found to hold the store's own events
+// Config is what an audit is made of.
+type Config struct {
+	Sys   sys.Sys
+	Store store.Store
+	Log   *ledger.Log
+	// Every is how long events may wait for a checkpoint that covers them, while
+	// Run runs.
+	Every time.Duration
+	// Copy is the second place for the newest checkpoint.
+	Copy Copy
 }
 
-// New returns the way from a store to a file. Both stay the caller's to close.
-func New(s store.Store, f *ledger.File) *Audit { return &Audit{store: s, file: f} }
+// Audit is the way from one store to one ledger. It is safe for concurrent use.
+type Audit struct {
+	Config
+	export *ledger.Export
 
-// CatchUp makes every event that is in the store durable in the file. It goes
-// on from what the file really holds, so that a crash at any point loses
-// nothing and writes nothing twice. It fails with fault.Unavailable if the file
-// lacks an event that it was known to hold, holds one that is not the store's,
-// or cannot be written; then it keeps failing until somebody has looked.
+	mu     sync.Mutex // of what follows
+	copied int64      // events that the copy of the checkpoint covers, or -1
+	failed error      // why the last copy failed
+}
+
+// New returns the way from a store to a ledger. Both stay the caller's to close.
+func New(c Config) *Audit {
+	return &Audit{Config: c, export: ledger.NewExport(source{c.Sys, c.Store}, c.Log), copied: -1}
+}
+
+// CatchUp makes every event that is in the store durable in the ledger and, if
+// the copy is required, signs and copies a checkpoint of it. It fails with
+// fault.Unavailable if the ledger is not as it was left or cannot be written;
+// then it keeps failing until somebody has looked.
 func (a *Audit) CatchUp(ctx context.Context) error {
+	if err := a.export.CatchUp(ctx); err != nil || !a.Copy.Required {
+		return err
+	}
+	return a.anchor(ctx)
+}
+
+// Run signs and copies a checkpoint from time to time, until ctx ends, and then
+// a last one.
+func (a *Audit) Run(ctx context.Context) {
+	ticker := time.NewTicker(a.Every)
+	defer ticker.Stop()
+	for more := true; more; {
+		select {
+		case <-ctx.Done():
+			more = false
+		case <-ticker.C:
+		}
+		if err := a.Anchor(context.WithoutCancel(ctx)); err != nil {
+			a.Sys.Log.Error("no checkpoint was made", "error", err, "cause", errors.Unwrap(err))
+		}
+	}
+}
+
+// Anchor signs and copies a checkpoint of all that is in the store.
+func (a *Audit) Anchor(ctx context.Context) error {
+	if err := a.export.CatchUp(ctx); err != nil {
+		return err
+	}
+	return a.anchor(ctx)
+}
+
+// anchor signs what is not signed yet and copies what is not copied yet. A copy
+// that fails is an event, once, and an error only if it is required.
+func (a *Audit) anchor(ctx context.Context) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	exported, err := a.store.Exported(ctx)
+	var signed []byte
+	err := a.export.With(func(l *ledger.Log) (err error) {
+		signed, err = l.Checkpoint()
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	if err := a.meet(ctx, exported); err != nil {
+	c, err := ledger.ParseCheckpoint(signed)
+	if err != nil || !a.Copy.Set() || c.Size == a.copied {
 		return err
 	}
-	for more := true; more; {
-		lines, err := a.lines(ctx, a.file.Report().Events, pace)
-		if err != nil {
-			return err
-		}
-		if err := a.file.Append(lines...); err != nil {
-			return err
-		}
-		more = len(lines) == pace
+	was := a.failed
+	if a.failed = a.Copy.put(ctx, signed); a.failed == nil {
+		a.copied = c.Size
 	}
-	if held := a.file.Report().Events; held > exported {
-		return a.store.SetExported(ctx, held)
+	if (was == nil) != (a.failed == nil) {
+		if err := a.tell(ctx); err != nil {
+			return err
+		}
+	}
+	if a.Copy.Required {
+		return a.failed
 	}
 	return nil
 }
 
-// meet compares the file with the store once. Lines are linked, so if the last
-// line of the file is the store's, all of them are.
-func (a *Audit) meet(ctx context.Context, exported int64) error {
-	held := a.file.Report()
-	if held.Events < exported {
-		return fault.New(fault.Unavailable, "The audit file ends after event %d, but it held %d. Somebody cut it: put it back from its copy, and find out who did.", held.Events, exported)
+// tell records that the copy began to fail, or works again.
+func (a *Audit) tell(ctx context.Context) error {
+	e := a.event(model.CopyWorks)
+	if a.failed != nil {
+		a.Sys.Log.Warn("the checkpoint was not copied to its second place", "error", a.failed)
+		e = a.event(model.CopyFailed)
+		e.Reason, e.Detail = fault.ReasonOf(a.failed), writ.Object{"error": fault.TextOf(a.failed)}
 	}
-	if a.same {
-		return nil
-	}
-	if held.Events > 0 {
-		lines, err := a.lines(ctx, held.Events-1, 1)
-		if err != nil {
-			return err
-		}
-		if len(lines) == 0 {
-			return fault.New(fault.Unavailable, "The audit file holds %d events, more than the gate's store. The store is older than the file: restore the newest backup of the store.", held.Events)
-		}
-		if writ.DigestBytes(lines[0]) != held.Head {
-			return fault.New(fault.Unavailable, "The audit file does not hold the events of the gate's store, up to event %d. Put back the file that belongs to the store.", held.Events)
-		}
-	}
-	// The torn line is beyond every event that was acknowledged.
-	if err := a.file.Cut(); err != nil {
-		return err
-	}
-	a.same = true
-	return nil
+	return a.Store.Update(ctx, func(tx store.Tx) error { return tx.Append(e) })
 }
 
-// lines returns the store's lines after a sequence.
-func (a *Audit) lines(ctx context.Context, after int64, limit int) (lines [][]byte, err error) {
-	err = a.store.View(ctx, func(r store.Reader) error {
-		events, err := r.Events(store.EventFilter{After: after, Limit: limit})
-		for _, e := range events {
-			lines = append(lines, e.Bytes)
-		}
+func (a *Audit) event(t model.EventType) *model.Event { return newEvent(a.Sys, t) }
+
+func newEvent(s sys.Sys, t model.EventType) *model.Event {
+	return &model.Event{ID: s.NewID("evt"), Type: t, Timestamp: writ.At(s.Now()), User: model.Writ, Detail: writ.Object{}}
+}
+
+// Checkpoint returns a signed checkpoint of all events that are in the ledger.
+func (a *Audit) Checkpoint() (signed []byte, err error) {
+	err = a.export.With(func(l *ledger.Log) error {
+		signed, err = l.Sign()
 		return err
 	})
-	return lines, err
+	return signed, err
+}
+
+// CopyState returns where the second place is, "" if there is none, and why the
+// last copy to it failed.
+func (a *Audit) CopyState() (string, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.Copy.String(), a.failed
+}
+
+// Rotate makes another key the one that signs the ledger. That is an event, the
+// last that the old key signs.
+func (a *Audit) Rotate(ctx context.Context, key ed25519.PrivateKey) error {
+	e := a.event(model.KeyChanged)
+	e.Detail = writ.Object{"key_id": writ.KeyID(ed25519.PublicKey(key[ed25519.SeedSize:]))}
+	if err := a.Store.Update(ctx, func(tx store.Tx) error { return tx.Append(e) }); err != nil {
+		return err
+	}
+	if err := a.export.CatchUp(ctx); err != nil {
+		return err
+	}
+	return a.export.With(func(l *ledger.Log) error { return l.Rotate(key) })
+}
+
+// source is the store as a ledger follows it.
+type source struct {
+	sys sys.Sys
+	store.Store
+}
+
+// Torn records that a torn line is cut.
+func (s source) Torn(ctx context.Context, bytes int64) error {
+	e := newEvent(s.sys, model.TornLineCut)
+	e.Detail = writ.Object{"bytes": bytes}
+	return s.Update(ctx, func(tx store.Tx) error { return tx.Append(e) })
 }

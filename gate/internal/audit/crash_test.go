@@ -36,11 +36,11 @@ func appendForever(dir string) error {
 	if err != nil {
 		return err
 	}
-	f, err := ledger.Open(filepath.Join(dir, "audit.jsonl"))
+	l, err := ledger.Open(filepath.Join(dir, "audit"), options())
 	if err != nil {
 		return err
 	}
-	a := audit.New(s, f)
+	a := audit.New(audit.Config{Sys: machine(), Store: s, Log: l})
 	failed := make(chan error)
 	for client := range 4 {
 		go func() {
@@ -71,13 +71,13 @@ func TestCatchUp_killed(t *testing.T) {
 	for round := range 8 {
 		acknowledged := killAfter(t, dir, 1+7*round)
 		p := open(t, dir)
-		if held := p.file.Report().Events; held < acknowledged {
+		if held := p.log.Size(); held < acknowledged {
 			t.Errorf("round %d: the file holds %d events, %d were acknowledged", round, held, acknowledged)
 		}
-		if err := audit.New(p.store, p.file).CatchUp(t.Context()); err != nil {
+		if err := p.audit().CatchUp(t.Context()); err != nil {
 			t.Fatalf("round %d: catch up: %v", round, err)
 		}
-		p.same(t, p.file.Report().Events)
+		p.same(t, p.log.Size())
 		p.close()
 	}
 }

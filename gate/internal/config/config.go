@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -39,12 +40,23 @@ type Config struct {
 	Executor Executor `yaml:"executor"`
 	Catalog  string   `yaml:"catalog"` // directory; "" is the shipped catalog
 	Policy   string   `yaml:"policy"`
-	Audit    string   `yaml:"audit"` // the file that every event is written to
+	Audit    string   `yaml:"audit"` // the directory of the ledger that holds every event
+	// Checkpoint is when events are signed, and where the signature is copied to.
+	Checkpoint Checkpoint `yaml:"checkpoint"`
 	// FirstAnswer is how long a proposal waits for its decision.
 	FirstAnswer time.Duration `yaml:"first_answer"`
 	// Epoch is raised by hand after the store was restored from a backup: an
 	// executor takes no writ of a lower epoch than it has seen.
 	Epoch int64 `yaml:"epoch"`
+}
+
+// Checkpoint says how the audit is signed. A copy out of reach of whoever may
+// change the audit shows every later change and removal.
+type Checkpoint struct {
+	Every    time.Duration `yaml:"every"`    // how long events may wait for a signature
+	Path     string        `yaml:"path"`     // a file that is replaced by the newest
+	URL      string        `yaml:"url"`      // takes the newest by POST
+	Required bool          `yaml:"required"` // nothing is carried out while the copy cannot be made
 }
 
 // Listen is where the gate answers; at least one.
@@ -74,11 +86,11 @@ func Load(dir string) (*Config, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.Invalid, err, "%s cannot be read. See what is wrong with it: writ doctor", path)
 	}
-	c := &Config{Dir: dir, Policy: "policy.yaml", Audit: "audit.jsonl", FirstAnswer: 800 * time.Millisecond, Epoch: 1}
+	c := &Config{Dir: dir, Policy: "policy.yaml", Audit: "audit", Checkpoint: Checkpoint{Every: 5 * time.Second}, FirstAnswer: 800 * time.Millisecond, Epoch: 1}
 	if err := yaml.Load(data, c, yaml.WithKnownFields()); err != nil {
 		return nil, fault.Wrap(fault.Invalid, err, "%s is not valid: %v", path, err)
 	}
-	for _, p := range []*string{&c.Listen.Socket, &c.Executor.Socket, &c.Catalog, &c.Policy, &c.Audit} {
+	for _, p := range []*string{&c.Listen.Socket, &c.Executor.Socket, &c.Catalog, &c.Policy, &c.Audit, &c.Checkpoint.Path} {
 		if *p != "" && !filepath.IsAbs(*p) {
 			*p = filepath.Join(dir, *p)
 		}
@@ -116,7 +128,13 @@ func (c *Config) check() []string {
 	_, err := c.ExecutorKey()
 	wrong(err == nil, "executor.key: is not the executor's public key, 32 bytes in base64; writ-executor init prints it")
 	wrong(c.Policy != "", "policy: is missing; without a policy everything is denied")
-	wrong(c.Audit != "", "audit: is missing; without an audit file nothing is carried out")
+	wrong(c.Audit != "", "audit: is missing; without an audit nothing is carried out")
+	k := c.Checkpoint
+	wrong(k.Every >= 100*time.Millisecond && k.Every <= time.Hour, "checkpoint.every: %s is not 100ms to 1h", k.Every)
+	wrong(k.URL == "" || endpoint(k.URL), "checkpoint.url: %q is no http or https address without a user", k.URL)
+	wrong(!k.Required || k.Path != "" || k.URL != "", "checkpoint.required: name a path or a url as well")
+	inside, err := filepath.Rel(c.Audit, k.Path)
+	wrong(k.Path == "" || err != nil || strings.HasPrefix(inside, ".."), "checkpoint.path: lies in the audit itself; a copy there shows nothing")
 	wrong(c.FirstAnswer > 0 && c.FirstAnswer <= 20*time.Second, "first_answer: %s is not more than 0 and at most 20s", c.FirstAnswer)
 	wrong(c.Epoch >= 1 && c.Epoch <= maxEpoch, "epoch: %d is not 1 to %d", c.Epoch, maxEpoch)
 	return problems
@@ -132,6 +150,12 @@ func (c *Config) ExecutorKey() (ed25519.PublicKey, error) {
 		return nil, fault.New(fault.Invalid, "A public key has %d bytes, this one %d.", ed25519.PublicKeySize, len(key))
 	}
 	return key, nil
+}
+
+// endpoint reports whether a text is an address to POST to.
+func endpoint(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil
 }
 
 // Path returns the path of a file of the gate's directory.

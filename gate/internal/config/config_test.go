@@ -46,7 +46,7 @@ func TestLoad_defaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Catalog != "" || c.Audit != filepath.Join(dir, "audit.jsonl") || c.FirstAnswer != 800*time.Millisecond || c.Epoch != 1 {
+	if c.Catalog != "" || c.Audit != filepath.Join(dir, "audit") || c.FirstAnswer != 800*time.Millisecond || c.Epoch != 1 {
 		t.Errorf("%+v", c)
 	}
 }

@@ -29,7 +29,14 @@ executor:                      # the process that acts; its answers count only i
 
 catalog: "{{catalog}}"         # the actions; "" is the shipped catalog
 policy: policy.yaml            # what may run alone, what people must approve, what is denied
-audit: audit.jsonl             # every event, one a line; keep it on a disk that does not fill up
+audit: audit                   # directory of the ledger of every event; keep it on a disk that does not fill up
+
+checkpoint:                    # the signature over all events so far
+  every: 5s                    # how long events may wait for it
+  # path: /mnt/elsewhere/writ  # copy the newest out of reach of this machine's root: it shows every later change
+  # url: https://log.example.org/writ   # or POST it there
+  # required: true             # carry out nothing while the copy cannot be made
+
 first_answer: 800ms            # how long a proposal waits for its decision before it is answered "still planning"
 epoch: 1                       # raise it after the store was restored from a backup: older writs are then refused
 `

@@ -56,4 +56,8 @@ const (
 	LockFreed       EventType = "lock.released"
 	LockLeft        EventType = "lock.orphaned"
 	GateStarted     EventType = "gate.started"
+	KeyChanged      EventType = "audit.key_changed"   // the last event that the old key signs
+	TornLineCut     EventType = "audit.torn_line_cut" // a crash left it, and nobody was told of it
+	CopyFailed      EventType = "audit.copy_failed"   // of the checkpoint, to its second place
+	CopyWorks       EventType = "audit.copy_works"    // again, or for the first time
 )

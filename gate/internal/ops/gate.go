@@ -10,6 +10,7 @@ import (
 	"writ/fault"
 	"writ/gate/internal/model"
 	"writ/gate/internal/store"
+	"writ/ledger"
 )
 
 type none struct{}
@@ -72,6 +73,18 @@ func eventList(ctx context.Context, g *Gate, who model.Caller, in *eventsIn) (ap
 		out.Events = append(out.Events, l.Bytes)
 	}
 	return out, nil
+}
+
+func checkpointGet(ctx context.Context, g *Gate, _ model.Caller, _ *none) (out api.Checkpoint, err error) {
+	if err := g.Pipeline.Audit.CatchUp(ctx); err != nil {
+		return out, err
+	}
+	signed, err := g.Record.Checkpoint()
+	if err != nil {
+		return out, err
+	}
+	c, err := ledger.ParseCheckpoint(signed)
+	return api.Checkpoint{Checkpoint: string(signed), Origin: c.Origin, Events: c.Size}, err
 }
 
 type locksIn struct {

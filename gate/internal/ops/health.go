@@ -29,7 +29,10 @@ func healthGet(ctx context.Context, g *Gate, _ model.Caller, _ *none) (api.Healt
 	check("store", err == nil, "the gate's memory can be read", fault.TextOf(err), "see the log of the gate")
 
 	err = g.Pipeline.Audit.CatchUp(ctx)
-	check("audit", err == nil, "every event is in the audit file", fault.TextOf(err), "make room on the disk of the audit file, then stop both and start again: writ up")
+	check("audit", err == nil, "every event is in the audit", fault.TextOf(err), "make room on the disk of the audit, then stop both and start again: writ up")
+	if where, err := g.Record.CopyState(); where != "" {
+		check("checkpoint", err == nil, "the newest checkpoint is copied to "+where, fault.TextOf(err), "see that the gate can write to "+where)
+	}
 
 	hello, err := g.Pipeline.Executor.Hello(ctx)
 	check("executor", err == nil, "the executor "+hello.Executor+" answers", fault.TextOf(err), helloFix(err))

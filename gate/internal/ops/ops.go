@@ -18,7 +18,17 @@ import (
 // Gate is what operations act on.
 type Gate struct {
 	Pipeline *pipeline.Pipeline
+	Record   Record
 	Version  string
+}
+
+// Record is the audit as others may look at it.
+type Record interface {
+	// Checkpoint returns a signed checkpoint of all events.
+	Checkpoint() ([]byte, error)
+	// CopyState returns where the newest checkpoint is copied to, "" for nowhere,
+	// and why the last copy failed.
+	CopyState() (string, error)
 }
 
 // Op is one operation.
@@ -75,6 +85,7 @@ func All() []Op {
 		api.ChangeSettle:   define(changeSettle, model.Approver),
 		api.ChangeArtifact: tool(define(changeArtifact)),
 		api.EventList:      define(eventList),
+		api.CheckpointGet:  define(checkpointGet),
 		api.LockList:       define(lockList),
 		api.HealthGet:      define(healthGet),
 	}

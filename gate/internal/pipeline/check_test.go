@@ -1,7 +1,6 @@
 package pipeline_test
 
 import (
-	"bytes"
 	"slices"
 
 	"writ/fault"
@@ -11,7 +10,7 @@ import (
 )
 
 // check holds a world to what must hold whatever happened in it: the events are
-// linked, each change was sent once at most, and every lock has a reason.
+// in the tree, each change was sent once at most, and every lock has a reason.
 func (w *world) check() {
 	w.t.Helper()
 	w.settle()
@@ -19,12 +18,15 @@ func (w *world) check() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	var file bytes.Buffer
-	for _, l := range lines {
-		file.Write(append(l.Bytes, '\n'))
+	var tree ledger.Tree
+	for i, l := range lines {
+		tree = tree.Add(ledger.Leaf(l.Bytes))
+		if l.Sequence != int64(i+1) {
+			w.t.Errorf("event %d has the sequence %d", i+1, l.Sequence)
+		}
 	}
-	if _, err := ledger.Verify(&file); err != nil {
-		w.t.Errorf("the events are not linked: %v", fault.TextOf(err))
+	if _, kept, err := w.Store.Since(w.t.Context(), 0, 1); err != nil || kept.Root() != tree.Root() {
+		w.t.Errorf("the tree is not that of the %d events: %v", len(lines), fault.TextOf(err))
 	}
 	w.checkWrits()
 	w.checkLocks()

@@ -52,24 +52,25 @@ func newGate(t testing.TB) *gate {
 	}
 	store, err := sqlite.Open(t.Context(), filepath.Join(g.dir, "gate.db"))
 	must(err)
-	file, err := ledger.Open(filepath.Join(g.dir, "audit.jsonl"))
-	must(err)
 	actions, err := catalog.Load(catalog.Builtin())
 	must(err)
 	rules, err := policy.Parse(policies.ApproveMost)
 	must(err)
 	public, key, err := ed25519.GenerateKey(s.Rand)
 	must(err)
+	log, err := ledger.Open(filepath.Join(g.dir, "audit"), ledger.Options{Name: "writ/gate", Key: key, Now: s.Now})
+	must(err)
+	record := audit.New(audit.Config{Sys: s, Store: store, Log: log})
 	g.executor = newExecutor(public, actions)
 	pipe := pipeline.New(pipeline.Config{
-		Sys: s, Store: store, Audit: audit.New(store, file), Executor: g.executor,
+		Sys: s, Store: store, Audit: record, Executor: g.executor,
 		Catalog: actions, Policy: rules, Key: key, Epoch: 1, FirstAnswer: 10 * time.Second,
 	})
 	must(pipe.Start(t.Context()))
 	t.Cleanup(func() {
 		pipe.Stop()
 		must(store.Close())
-		must(file.Close())
+		must(log.Close())
 	})
 	principals := filepath.Join(g.dir, "principals.yaml")
 	for name, p := range map[string]auth.Principal{
@@ -86,7 +87,7 @@ func newGate(t testing.TB) *gate {
 	who, err := auth.Open(principals)
 	must(err)
 	g.handler, err = rest.New(rest.Config{
-		Gate: &ops.Gate{Pipeline: pipe, Version: "test"}, Who: who, Hosts: []string{"writ.example.org"},
+		Gate: &ops.Gate{Pipeline: pipe, Record: record, Version: "test"}, Who: who, Hosts: []string{"writ.example.org"},
 		Log: slog.New(slog.NewTextHandler(g.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	must(err)

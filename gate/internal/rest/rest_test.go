@@ -19,6 +19,7 @@ import (
 	"writ/gate/internal/model"
 	"writ/gate/internal/ops"
 	"writ/gate/internal/rest"
+	"writ/ledger"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -55,17 +56,17 @@ func TestChange_fromProposalToRollback(t *testing.T) {
 	}
 }
 
-func TestEvents_areTheLinesOfTheAuditFile(t *testing.T) {
+func TestEvents_areTheLinesOfTheAudit(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
 	c := call[api.Change](g, "agent", "POST", "/v1/changes", `{"steps":[{"action_type":"mock.noop_change","params":{"value":"x"}}],"requested_action":"a <b> & c"}`)
 	call[api.Health](g, "auditor", "GET", "/v1/health", "") // catches up
-	file, err := os.ReadFile(filepath.Join(g.dir, "audit.jsonl"))
+	file, err := os.ReadFile(filepath.Join(g.dir, "audit", "segment", "000000000000.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	page := call[api.Events](g, "auditor", "GET", "/v1/events?after=1&limit=1000", "")
-	lines := bytes.Split(bytes.TrimSpace(file), []byte("\n"))
+	lines := bytes.Split(bytes.TrimSpace(file), []byte("\n"))[1:] // after the seam
 	if len(page.Events) == 0 || len(page.Events) != len(lines)-1 {
 		t.Fatalf("%d events, %d lines", len(page.Events), len(lines))
 	}
@@ -73,6 +74,13 @@ func TestEvents_areTheLinesOfTheAuditFile(t *testing.T) {
 		if !bytes.Equal(e, lines[i+1]) {
 			t.Errorf("event %d differs:\n%s\n%s", i, e, lines[i+1])
 		}
+	}
+	signed := call[api.Checkpoint](g, "agent", "GET", "/v1/checkpoint", "")
+	if signed.Events != int64(len(lines)) {
+		t.Errorf("the checkpoint covers %d events, and not %d", signed.Events, len(lines))
+	}
+	if _, err := ledger.Verify(filepath.Join(g.dir, "audit"), ledger.Against{Checkpoint: []byte(signed.Checkpoint)}); err != nil {
+		t.Errorf("the audit does not fit its checkpoint: %v", err)
 	}
 	own := call[api.Events](g, "agent", "GET", "/v1/events?change="+c.ID, "")
 	if len(own.Events) == 0 || len(own.Events) >= len(lines) {

@@ -11,6 +11,7 @@ import (
 
 	"writ"
 	"writ/gate/internal/model"
+	"writ/ledger"
 )
 
 // Store is a durable memory. It has one writer at a time.
@@ -21,11 +22,19 @@ type Store interface {
 	Update(ctx context.Context, f func(Tx) error) error
 	// View runs f on a consistent state of the past moment.
 	View(ctx context.Context, f func(Reader) error) error
-	// Exported returns how many events the audit file is known to hold, and
+	Ledger
+	Close() error
+}
+
+// Ledger is what the audit takes from a store.
+type Ledger interface {
+	// Since returns up to limit lines after a sequence, and the tree of all
+	// events, as of one moment.
+	Since(ctx context.Context, after int64, limit int) ([][]byte, ledger.Tree, error)
+	// Exported returns how many events the audit is known to hold, and
 	// SetExported raises that number.
 	Exported(ctx context.Context) (int64, error)
 	SetExported(ctx context.Context, sequence int64) error
-	Close() error
 }
 
 // Reader reads. What it returns is the caller's own.
@@ -37,7 +46,7 @@ type Reader interface {
 	ByClientKey(requester, key string) (*model.Change, error)
 	// Changes returns changes, newest first.
 	Changes(ChangeFilter) ([]*model.Change, error)
-	// Events returns events by sequence, each as the exact line of the audit file.
+	// Events returns events by sequence, each as the exact line of the audit.
 	Events(EventFilter) ([]Line, error)
 	// Locks returns locks by entity; released ones only if asked for.
 	Locks(released bool) ([]model.Lock, error)
@@ -54,8 +63,8 @@ type Tx interface {
 	Move(c *model.Change, from model.State) error
 	// Amend stores c without changing its state, under the same conditions.
 	Amend(c *model.Change) error
-	// Append adds an event: it sets Sequence, links it to the event before and
-	// stores the line.
+	// Append adds an event: it sets Sequence, stores the line and adds its leaf
+	// to the tree.
 	Append(*model.Event) error
 	// TakeLock takes an entity for a change and returns the lock with a new
 	// fence. It fails with fault.Conflict while the entity is held, except that
@@ -67,7 +76,7 @@ type Tx interface {
 	EndLock(entity, changeID string, state model.LockState, at writ.Time) error
 }
 
-// Line is one event as a line of the audit file, without the newline.
+// Line is one event as a line of the audit, without the newline.
 type Line struct {
 	Sequence int64
 	Bytes    []byte

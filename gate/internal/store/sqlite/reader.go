@@ -11,6 +11,7 @@ import (
 	"writ/fault"
 	"writ/gate/internal/model"
 	"writ/gate/internal/store"
+	"writ/ledger"
 )
 
 // reader reads through query, which knows the transaction; fail turns every
@@ -98,6 +99,22 @@ func (r reader) Events(f store.EventFilter) ([]store.Line, error) {
 		err = rows.Scan(&l.Sequence, &l.Bytes)
 		return l, err
 	}, `SELECT sequence, line FROM events WHERE `+where+` ORDER BY sequence LIMIT ?`, args...)
+}
+
+// tree returns the Merkle tree of all events.
+func (r reader) tree() (ledger.Tree, error) {
+	rows, err := collect(r, func(rows *sql.Rows) (t ledger.Tree, err error) {
+		var size int64
+		var peaks []byte
+		if err := rows.Scan(&size, &peaks); err != nil {
+			return t, err
+		}
+		return ledger.ParseTree(size, peaks)
+	}, `SELECT size, peaks FROM tree`)
+	if err != nil || len(rows) != 1 {
+		return ledger.Tree{}, errors.Join(err, unreadable(nil))
+	}
+	return rows[0], nil
 }
 
 func (r reader) Locks(released bool) ([]model.Lock, error) {

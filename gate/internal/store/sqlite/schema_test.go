@@ -50,6 +50,13 @@ func TestSchema_refusesImpossibleRows(t *testing.T) {
 		{"an event twice", `INSERT INTO events (sequence, line) SELECT 3, json_set(line, '$.sequence', 3) FROM events WHERE sequence = 1`},
 		{"an event changed", `UPDATE events SET line = line`},
 		{"an event removed", `DELETE FROM events WHERE sequence = 2`},
+		{"an event without the leaf of the one before", `INSERT INTO events (sequence, line) SELECT 3, json_set(line, '$.sequence', 3, '$.event_id', 'evt_3') FROM events WHERE sequence = 1;
+			INSERT INTO events (sequence, line) SELECT 4, json_set(line, '$.sequence', 4, '$.event_id', 'evt_4') FROM events WHERE sequence = 1`},
+		{"a leaf without an event", `UPDATE tree SET size = size + 2`},
+		{"a leaf removed", `UPDATE tree SET size = size - 1`},
+		{"the tree changed", `UPDATE tree SET peaks = x'00'`},
+		{"the tree removed", `DELETE FROM tree`},
+		{"a second tree", `INSERT INTO tree VALUES (2, 0, x'')`},
 		{"a fence lowered", `UPDATE fences SET fence = fence - 1`},
 		{"a fence repeated", `UPDATE fences SET fence = fence`},
 		{"a fence removed", `DELETE FROM fences`},

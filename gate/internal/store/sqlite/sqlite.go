@@ -22,6 +22,7 @@ import (
 
 	"writ/fault"
 	"writ/gate/internal/store"
+	"writ/ledger"
 )
 
 // readers bounds the connections that read at the same time.
@@ -106,6 +107,22 @@ func (s *Store) View(ctx context.Context, f func(store.Reader) error) error {
 		fail:  failure,
 	}
 	return f(r)
+}
+
+// Since returns lines and the tree of all events, as of one moment.
+func (s *Store) Since(ctx context.Context, after int64, limit int) (lines [][]byte, tree ledger.Tree, err error) {
+	err = s.View(ctx, func(r store.Reader) error {
+		events, err := r.Events(store.EventFilter{After: after, Limit: limit})
+		if err != nil {
+			return err
+		}
+		for _, e := range events {
+			lines = append(lines, e.Bytes)
+		}
+		tree, err = r.(reader).tree()
+		return err
+	})
+	return lines, tree, err
 }
 
 // Exported returns the number that SetExported raised.

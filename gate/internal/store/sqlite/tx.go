@@ -8,7 +8,6 @@ import (
 	"writ"
 	"writ/fault"
 	"writ/gate/internal/model"
-	"writ/gate/internal/store"
 	"writ/ledger"
 )
 
@@ -86,23 +85,21 @@ func (t *tx) replace(c *model.Change, from model.State) error {
 }
 
 func (t *tx) Append(e *model.Event) error {
-	last, err := collect(t.reader, func(rows *sql.Rows) (l store.Line, err error) {
-		err = rows.Scan(&l.Sequence, &l.Bytes)
-		return l, err
-	}, `SELECT sequence, line FROM events ORDER BY sequence DESC LIMIT 1`)
+	tree, err := t.tree()
 	if err != nil {
 		return err
 	}
-	next, previous := *e, ledger.Start
-	next.Sequence = 1
-	if len(last) == 1 {
-		next.Sequence, previous = last[0].Sequence+1, writ.DigestBytes(last[0].Bytes)
-	}
-	line, _, err := ledger.Link(previous, &next)
+	next := *e
+	next.Sequence = tree.Size() + 1
+	line, err := ledger.Line(&next)
 	if err != nil {
 		return err
 	}
 	if _, err := t.exec(`INSERT INTO events (sequence, line) VALUES (?, ?)`, next.Sequence, string(line)); err != nil {
+		return err
+	}
+	tree = tree.Add(ledger.Leaf(line))
+	if _, err := t.exec(`UPDATE tree SET size = ?, peaks = ?`, tree.Size(), tree.Peaks()); err != nil {
 		return err
 	}
 	e.Sequence = next.Sequence

@@ -16,8 +16,9 @@ import (
 func eventTests() []test {
 	return []test{
 		{"an event is read as it was appended", eventRoundTrip},
-		{"events are linked without gaps, also under concurrency", eventChain},
+		{"events have no gaps and each its leaf, also under concurrency", eventChain},
 		{"events are selected and paged", events},
+		{"lines come with the tree of the same moment", since},
 		{"an event needs an id of its own", eventID},
 		{"what was exported only rises", exported},
 	}
@@ -33,21 +34,21 @@ func (k *kit) lines(t *testing.T, f store.EventFilter) (all []store.Line) {
 	return all
 }
 
-// verified returns how many events the store has, in order and linked.
+// verified returns how many events the store has, in order and each with its leaf.
 func (k *kit) verified(t *testing.T) int64 {
 	t.Helper()
-	var text []byte
+	var tree ledger.Tree
 	for i, l := range k.lines(t, store.EventFilter{Limit: 1 << 20}) {
 		if l.Sequence != int64(i+1) {
 			t.Errorf("event %d has the sequence %d", i+1, l.Sequence)
 		}
-		text = append(append(text, l.Bytes...), '\n')
+		tree = tree.Add(ledger.Leaf(l.Bytes))
 	}
-	report, err := ledger.Verify(bytes.NewReader(text))
-	if err != nil {
-		t.Errorf("the events do not verify: %v", err)
+	_, kept, err := k.Since(t.Context(), 0, 1)
+	if err != nil || kept.Size() != tree.Size() || kept.Root() != tree.Root() {
+		t.Errorf("the tree of %d events is not that of the %d events (%v)", kept.Size(), tree.Size(), err)
 	}
-	return report.Events
+	return tree.Size()
 }
 
 func eventRoundTrip(t *testing.T, k *kit) {
@@ -59,7 +60,7 @@ func eventRoundTrip(t *testing.T, k *kit) {
 	}
 	k.reopen(t)
 	lines := k.lines(t, store.EventFilter{})
-	line, _, err := ledger.Link(ledger.Start, want)
+	line, err := ledger.Line(want)
 	if err != nil || len(lines) != 1 || lines[0].Sequence != 1 || !bytes.Equal(lines[0].Bytes, line) {
 		t.Errorf("the events are %+v, want %s (%v)", lines, line, err)
 	}
@@ -118,6 +119,23 @@ func events(t *testing.T, k *kit) {
 		ordered := slices.IsSortedFunc(lines, func(a, b store.Line) int { return int(a.Sequence - b.Sequence) })
 		if len(lines) != c.count || first != c.first || !ordered {
 			t.Errorf("%s: %d events from %d, in order %t; want %d from %d", c.name, len(lines), first, ordered, c.count, c.first)
+		}
+	}
+}
+
+func since(t *testing.T, k *kit) {
+	k.update(t, func(tx store.Tx) error {
+		for range 10 {
+			if err := tx.Append(k.event("")); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for _, c := range []struct{ after, limit, want int }{{0, 4, 4}, {4, 100, 6}, {10, 5, 0}, {11, 5, 0}} {
+		lines, tree, err := k.Since(t.Context(), int64(c.after), c.limit)
+		if err != nil || len(lines) != c.want || tree.Size() != 10 {
+			t.Errorf("%d after %d: %d lines of %d events, %v, want %d of 10", c.limit, c.after, len(lines), tree.Size(), err, c.want)
 		}
 	}
 }

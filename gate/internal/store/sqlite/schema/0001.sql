@@ -45,6 +45,26 @@ CREATE TRIGGER events_have_no_gap BEFORE INSERT ON events
 WHEN NEW.sequence <> (SELECT coalesce(max(sequence), 0) + 1 FROM events)
 BEGIN SELECT RAISE(ABORT, 'events follow one another without gaps'); END;
 
+-- The Merkle tree of all events, in its compact form.
+CREATE TABLE tree (
+  one   INTEGER PRIMARY KEY CHECK (one = 1),
+  size  INTEGER NOT NULL CHECK (size >= 0),
+  peaks BLOB NOT NULL
+) STRICT;
+
+INSERT INTO tree (one, size, peaks) VALUES (1, 0, x'');
+
+CREATE TRIGGER tree_grows_with_events BEFORE UPDATE ON tree
+WHEN NEW.size <> OLD.size + 1 OR NEW.size <> (SELECT max(sequence) FROM events)
+BEGIN SELECT RAISE(ABORT, 'the tree has one leaf for each event'); END;
+
+CREATE TRIGGER tree_stays BEFORE DELETE ON tree
+BEGIN SELECT RAISE(ABORT, 'the tree is never deleted'); END;
+
+CREATE TRIGGER events_grow_the_tree BEFORE INSERT ON events
+WHEN NEW.sequence <> (SELECT size + 1 FROM tree)
+BEGIN SELECT RAISE(ABORT, 'an event needs the leaves of all before it'); END;
+
 CREATE TRIGGER events_stay_as_they_are BEFORE UPDATE ON events
 BEGIN SELECT RAISE(ABORT, 'an event never changes'); END;
 
@@ -85,7 +105,7 @@ BEGIN SELECT RAISE(ABORT, 'a lock that ended never holds again'); END;
 CREATE TRIGGER locks_stay BEFORE DELETE ON locks
 BEGIN SELECT RAISE(ABORT, 'a lock is released, never deleted'); END;
 
--- How many events the audit file is known to hold.
+-- How many events the audit is known to hold.
 CREATE TABLE meta (
   one      INTEGER PRIMARY KEY CHECK (one = 1),
   exported INTEGER NOT NULL CHECK (exported >= 0)

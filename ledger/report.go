@@ -1,0 +1,37 @@
+package ledger
+
+import "fmt"
+
+// Report is what is certain of a ledger: its first events, up to the first
+// thing that is wrong.
+type Report struct {
+	Origin   string
+	Key      string // the public key that signs now
+	Events   int64  // that are in order, from the first on
+	Segments int64
+	Signed   int64 // events that the ledger's own checkpoint covers
+	Kept     int64 // events that the checkpoint covers that was kept elsewhere
+	Compared bool  // there was such a checkpoint
+	Root     Hash  // of the events
+	Torn     bool  // a torn line follows them
+}
+
+// String says no more than what is certain.
+func (r Report) String() string {
+	text := fmt.Sprintf("%d events in %d segments, prefix valid", r.Events, r.Segments)
+	if r.Compared {
+		text = fmt.Sprintf("%d events in %d segments, complete and unchanged up to event %d, as the kept checkpoint has them", r.Events, r.Segments, r.Kept)
+		if r.Events > r.Kept {
+			text += fmt.Sprintf("; the %d after it are prefix valid", r.Events-r.Kept)
+		}
+	} else {
+		text += ": whether later events were removed, only a checkpoint can show that was kept elsewhere"
+	}
+	if r.Events > r.Signed {
+		text += fmt.Sprintf("; the last %d are not signed yet", r.Events-r.Signed)
+	}
+	if r.Torn {
+		text += "; a torn line follows"
+	}
+	return text
+}
