@@ -20,6 +20,7 @@ type attempts struct {
 	mu       sync.Mutex
 	keep     []int          // processes that no text may touch
 	decoys   []int          // of these, the ones that may be hurt
+	first    int32          // the first process of the text
 	refuse   bool           // the call at hand would hurt another
 	netlink  map[uint32]int // process → protocol of the netlink socket it opened last
 	programs []string
@@ -28,11 +29,13 @@ type attempts struct {
 	daemons  []string // sockets of this machine that were asked
 }
 
-// reset empties the list and returns what was in it.
+// reset empties the list and returns what was in it; what starts from now on
+// belongs to the next text.
 func (a *attempts) reset() *attempts {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	was := &attempts{programs: a.programs, changes: a.changes, asked: a.asked, daemons: a.daemons}
+	a.first = lastPid() + 1
 	a.netlink, a.programs, a.changes, a.asked, a.daemons = map[uint32]int{}, nil, nil, nil, nil
 	return was
 }
@@ -131,10 +134,19 @@ func (a *attempts) target(n *notice, name string, pid int32) {
 			leader, _ = strconv.Atoi(strings.TrimSpace(rest))
 		}
 	}
-	if pid == -1 || leader == 0 && pid > 0 || slices.Contains(a.keep, leader) {
+	gone := leader == 0 && pid > 0 && (pid < a.first || pid > lastPid())
+	if pid == -1 || gone || slices.Contains(a.keep, leader) {
 		a.add(n, name, fmt.Sprintf("the process %d", pid))
 		a.refuse = pid == -1 || !slices.Contains(a.decoys, leader)
 	}
+}
+
+// lastPid is the number of the youngest process.
+func lastPid() int32 {
+	data, _ := os.ReadFile("/proc/loadavg")
+	fields := strings.Fields(string(data))
+	last, _ := strconv.ParseInt(fields[len(fields)-1], 10, 32)
+	return int32(last)
 }
 
 // network judges sockets, and says whether it was one.

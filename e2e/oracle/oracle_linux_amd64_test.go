@@ -33,7 +33,7 @@ type item struct {
 	verdict shell.Verdict
 	from    string // where it comes from
 	name    string // of its command, if it is not the first word
-	own     bool   // of our own corpus: never passed over
+	always  bool   // it is never passed over
 }
 
 // finding is a text that changed something.
@@ -103,7 +103,7 @@ func (y *tally) add(x item, o outcome, took time.Duration) {
 func (y *tally) enough(x item) bool {
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	if x.own || y.spent[x.first()] < *fair {
+	if x.always || y.spent[x.first()] < *fair {
 		return false
 	}
 	y.passed++
@@ -213,7 +213,7 @@ func corpora(t *testing.T, k *shell.Knowledge) (list []item) {
 	add := func(cmd, from string, own bool) {
 		if v := k.Classify(cmd); v.Class == writ.ReadOnly && !seen[v.Command] {
 			seen[v.Command] = true
-			list = append(list, item{verdict: v, from: from, own: own})
+			list = append(list, item{verdict: v, from: from, always: own})
 		}
 	}
 	files, err := filepath.Glob("../../shell/testdata/*.jsonl")

@@ -28,6 +28,7 @@ var traces = []struct{ program, what, where, because string }{
 	{`su|runuser`, `sendto|connect|keyctl`, `a message to netlink 9|/dev/log|\[.*\]`, "the login of another user is told to the audit and the log, and has keys of its own"},
 	{`debconf.*|dpkg-preconfigu`, `open to write`, `/var/cache/debconf/\w+\.dat`, "it opens its store before it looks at its options"},
 	{`nstat`, `.*`, `/tmp/\.nstat\.u0`, "the counts of the last time, which it keeps empty when it may not change them"},
+	{`badblocks`, `ioctl`, `BLKFLSBUF`, "what is in memory of a device is written to it before it is read"},
 	{`lslogins`, `.*`, `/etc/\.pwd\.lock`, "the lock of the list of users, which every tool of that list makes"},
 	{`systemd-analyze`, `.*`, `/tmp/systemd-(analyze|temporary)-\w{6}(/.*)?|/run/systemd(/systemd-units-load)?`, "directories of its own, removed; and a lock"},
 	{`dpkg-deb`, `.*`, `/tmp/dpkg-deb\.\w{6}`, "an empty directory; removed"},

@@ -32,6 +32,14 @@ func (g *generator) generate(n int) (list []item) {
 	for len(list) < n {
 		g.tried++
 		text, name := g.text()
+		confused := len(list)%4 == 0
+		if confused { // of the shell's language, most is no text at all
+			var may bool
+			if text, may = g.confuse(); !may {
+				continue
+			}
+			name = "bash"
+		}
 		v := g.k.Classify(text)
 		if v.Class != writ.ReadOnly || seen[v.Command] {
 			continue
@@ -40,18 +48,18 @@ func (g *generator) generate(n int) (list []item) {
 			continue
 		}
 		seen[v.Command] = true
-		list = append(list, item{verdict: v, from: "generated", name: name})
+		list = append(list, item{verdict: v, from: "generated", name: name, always: confused})
 	}
 	return list
 }
 
 // text makes one, and says with which command.
 func (g *generator) text() (text, name string) {
-	switch n := g.IntN(10); {
-	case n < 5:
+	switch n := g.IntN(20); {
+	case n < 10:
 		v := g.commands[g.IntN(len(g.commands))]
 		text, name = g.write(g.argv(v)), v.name
-	case n < 9:
+	case n < 18:
 		line := g.lines[g.IntN(len(g.lines))]
 		text, name = g.mutate(line.verdict.Command), line.first()
 	default:
