@@ -12,6 +12,8 @@ var traces = []struct{ program, what, where, because string }{
 	{`.*`, `.*`, `/tmp/sh-thd\.\w+`, "bash keeps a long here-document in a file that it unlinks before anybody reads it"},
 	{`sort|tac`, `.*`, `/(var/)?tmp/(sort|tac)\w{6}`, "what does not fit into memory, or cannot be read backwards; unlinked"},
 	{`git`, `.*`, `/srv/here/\.git/index(\.lock)?`, "git keeps in its index what it learned of the files' times"},
+	{`git`, `.*`, `/srv/here/\.git/(.*/)?\w+\.lock`, "a dry run holds the locks of what it looks at; removed"},
+	{`gcc|g\+\+|cc|c\+\+|cc1|as|ld|collect2`, `.*`, `/tmp/cc\w{6}\..*`, "what the compiler hands to its parts, also to ask for their versions; removed"},
 	{`top`, `mkdir`, `/root/\.config(/procps)?`, "the place of a file that only its W key writes"},
 	{`pmap`, `shm(get|ctl)`, `.*`, "a segment of its own, gone again, shows it how the kernel writes of segments"},
 	{`wipefs`, `open to write`, `.*`, "wipefs opens for writing also when it does as if"},
@@ -29,6 +31,7 @@ var traces = []struct{ program, what, where, because string }{
 	{`debconf.*|dpkg-preconfigu`, `open to write`, `/var/cache/debconf/\w+\.dat`, "it opens its store before it looks at its options"},
 	{`nstat`, `.*`, `/tmp/\.nstat\.u0`, "the counts of the last time, which it keeps empty when it may not change them"},
 	{`badblocks`, `ioctl`, `BLKFLSBUF`, "what is in memory of a device is written to it before it is read"},
+	{`zgrep|mktemp|rm|cat|sed`, `.*`, `/tmp/zgrep\w+`, "the patterns that came from a file; removed"},
 	{`lslogins`, `.*`, `/etc/\.pwd\.lock`, "the lock of the list of users, which every tool of that list makes"},
 	{`systemd-analyze`, `.*`, `/tmp/systemd-(analyze|temporary)-\w{6}(/.*)?|/run/systemd(/systemd-units-load)?`, "directories of its own, removed; and a lock"},
 	{`dpkg-deb`, `.*`, `/tmp/dpkg-deb\.\w{6}`, "an empty directory; removed"},
@@ -39,7 +42,7 @@ var traces = []struct{ program, what, where, because string }{
 	{`java.*|jshell|keytool|VM Thread`, `.*`, `/tmp/hsperfdata_root(/\d+)?|/proc/self/coredump_filter`, "the counters of the Java machine, and its own setting"},
 	{`kubectl|helm|npm.*|node|pip3?|terraform|gcloud|python3?|java`, `ask`, `.*`, "what it shows is what its server knows"},
 	{`fuser`, `ask`, `(127\.0\.0\.1|\[::1\]):\d+`, "libc sorts the addresses of a name"},
-	{`hostname|hostid|route|netstat|ss|arp|who|w|last`, `ask`, `.*:53`, "names of addresses"},
+	{`hostname|hostid|git|route|netstat|ss|arp|who|w|last`, `ask`, `.*:53`, "names of addresses"},
 }
 
 // trace says whether an attempt, or what was found afterwards, is a named
