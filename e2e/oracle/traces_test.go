@@ -32,6 +32,7 @@ var traces = []struct{ program, what, where, because string }{
 	{`nstat`, `.*`, `/tmp/\.nstat\.u0`, "the counts of the last time, which it keeps empty when it may not change them"},
 	{`badblocks`, `ioctl`, `BLKFLSBUF`, "what is in memory of a device is written to it before it is read"},
 	{`zgrep|mktemp|rm|cat|sed`, `.*`, `/tmp/zgrep\w+`, "the patterns that came from a file; removed"},
+	{`unshare`, `open to write`, `/proc/self/(uid_map|gid_map|setgroups)`, "who it is in a namespace of its own"},
 	{`lslogins`, `.*`, `/etc/\.pwd\.lock`, "the lock of the list of users, which every tool of that list makes"},
 	{`systemd-analyze`, `.*`, `/tmp/systemd-(analyze|temporary)-\w{6}(/.*)?|/run/systemd(/systemd-units-load)?`, "directories of its own, removed; and a lock"},
 	{`dpkg-deb`, `.*`, `/tmp/dpkg-deb\.\w{6}`, "an empty directory; removed"},
