@@ -452,6 +452,9 @@ func (w *walker) oldCluster(c *call, args []word) int {
 				continue
 			}
 			i++
+			if v := &args[i]; v.many && !v.tame {
+				w.unknown(c, v, "the value "+v.show()+" of "+o.name+" may become several words")
+			}
 			c.opts = append(c.opts, given{o, args[0], args[i], true})
 		default:
 			c.opts = append(c.opts, given{opt: o, at: args[0]})

@@ -87,14 +87,15 @@ func (w *walker) parse(text string) (*syntax.File, error) {
 	}
 	w.text.Reset(text)
 	file, err := w.parser.Parse(&w.text, "")
-	if err == nil && strings.IndexByte(text, '#') >= 0 && hidesCode(text) {
-		err = errors.New("a comment begins within a word")
+	if err == nil && strings.ContainsAny(text, "#`") && hidesCode(text) {
+		err = errors.New("bash reads this text differently")
 	}
 	return file, err
 }
 
-// hidesCode says whether the parser takes for a comment what is part of a word
-// to bash, as in (echo ''#;ls): what stands behind it would not be seen.
+// hidesCode says whether code stands where the parser does not see it: behind
+// what it takes for a comment, and is part of a word to bash, as in (echo ”#;ls);
+// or behind a backquote within quotes, which ends a substitution to bash.
 func hidesCode(text string) bool {
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(strings.NewReader(text), "")
 	if err != nil {
@@ -102,9 +103,13 @@ func hidesCode(text string) bool {
 	}
 	hidden := false
 	syntax.Walk(file, func(n syntax.Node) bool {
-		if c, ok := n.(*syntax.Comment); ok {
-			at := int(c.Pos().Offset())
+		switch n := n.(type) {
+		case *syntax.Comment:
+			at := int(n.Pos().Offset())
 			hidden = hidden || at > 0 && strings.IndexByte(" \t\n;&|(", text[at-1]) < 0
+		case *syntax.CmdSubst:
+			within := text[n.Left.Offset()+1 : n.Right.Offset()]
+			hidden = hidden || n.Backquotes && strings.Contains(strings.ReplaceAll(strings.ReplaceAll(within, `\\`, ""), "\\`", ""), "`")
 		}
 		return true
 	})

@@ -173,19 +173,19 @@ func (p *policy) secret(clean string) bool {
 }
 
 // named says whether the last element of a path is that of a secret. Of a name
-// that begins with something unknown, only what is known counts.
+// that is not wholly known, what is known must tell.
 func (p *policy) named(base string) bool {
-	trimmed := strings.Trim(base, "\x00\x01\x02")
-	if strings.Trim(trimmed, ".") == "" {
+	if strings.Trim(base, "\x00\x01\x02.") == "" {
 		return false
 	}
-	if base[0] <= globOne {
-		base = "*" + trimmed
-		if p.secretName(trimmed) {
-			return true
-		}
+	if !hasWild(base) {
+		return p.names.meets(base) && !p.public.meets(base)
 	}
-	return p.names.meets(base) && !p.public.meets(base)
+	known := base[strings.LastIndexAny(base, "\x00\x01\x02")+1:]
+	if slices.ContainsFunc(p.public.all, func(s *pattern) bool { return s.text[0] == '*' && strings.HasSuffix(known, s.text[1:]) }) {
+		return false
+	}
+	return slices.ContainsFunc(p.names.all, func(s *pattern) bool { return s.selected(base) }) || base[0] <= globOne && p.secretName(strings.Trim(base, "\x00\x01\x02"))
 }
 
 // secretName says whether the last element of some secret path is called so.

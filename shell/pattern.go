@@ -50,6 +50,73 @@ func (p *pattern) meets(word string) bool {
 	return meets(word, p.text)
 }
 
+// selected says whether a name that is known in part picks out what the pattern
+// means: some name matches both, and in it at least three letters of the
+// pattern, or half of them, are known. Anything meets "*", and "*.yml" says
+// nothing of database.yml: there, what stands before the dot counts.
+func (p *pattern) selected(name string) bool {
+	if len(name) > maxPath {
+		return true
+	}
+	counts := len(p.text)
+	if dot := strings.LastIndexByte(p.text, '.'); dot > 0 && !strings.Contains(p.text, "*") {
+		counts = dot
+	}
+	letters := counts - strings.Count(p.text[:counts], "*")
+	most := agrees(name, p.text, counts)
+	return most >= 0 && most >= min(3, (letters+1)/2)
+}
+
+// agrees returns how many known letters of a name can agree with the first
+// counts letters of a pattern that both match, or -1 where none matches both.
+func agrees(name, pattern string, counts int) int {
+	row, next := make([]int, len(pattern)+1), make([]int, len(pattern)+1)
+	for j := range row {
+		row[j] = -1
+	}
+	row[0] = 0
+	best := func(row []int, j, n int) { row[j] = max(row[j], n) }
+	empty := func(row []int) {
+		for j := range pattern {
+			if row[j] >= 0 && pattern[j] == '*' {
+				best(row, j+1, row[j])
+			}
+		}
+	}
+	empty(row)
+	for i := range len(name) {
+		for j := range next {
+			next[j] = -1
+		}
+		c := name[i]
+		for j, n := range row {
+			if n < 0 {
+				continue
+			}
+			if c == wild || c == globStar {
+				best(next, j, n)
+				for k := j; k < len(pattern) && !hidden(pattern, k); k++ {
+					best(next, k+1, n)
+				}
+				continue
+			}
+			if j > 0 && pattern[j-1] == '*' {
+				best(next, j, n)
+			}
+			switch {
+			case j == len(pattern) || pattern[j] == '*':
+			case pattern[j] == c && j < counts:
+				best(next, j+1, n+1)
+			case pattern[j] == c || c == globOne && !hidden(pattern, j):
+				best(next, j+1, n)
+			}
+		}
+		empty(next)
+		row, next = next, row
+	}
+	return row[len(pattern)]
+}
+
 const maxPath = 4096 // no system opens a longer path
 
 // meets compares a word and a pattern, one row of the table at a time: row[j]

@@ -48,7 +48,7 @@ func (w *walker) hereText(here *word) {
 func (w *walker) target(op syntax.RedirOperator, a *word, empty bool, start, end int) {
 	switch op {
 	case syntax.DplIn, syntax.DplOut:
-		if a.known && strings.Trim(a.text, "0123456789-") == "" {
+		if a.known && (a.text == "-" || isNumber(strings.TrimSuffix(a.text, "-"))) {
 			return
 		}
 		if op == syntax.DplIn {

@@ -346,6 +346,10 @@ func (w *walker) param(b *builder, p *syntax.ParamExp, quoted bool) {
 		w.single(p.Repl.Orig)
 		w.single(p.Repl.With)
 	}
+	if p.Exp != nil && holdsProcess(p.Exp.Word) || p.Repl != nil && (holdsProcess(p.Repl.Orig) || holdsProcess(p.Repl.With)) {
+		refuse("what looks like <(…) within an expansion is run by bash")
+		return
+	}
 	if p.Exp != nil {
 		val := w.single(p.Exp.Word)
 		w.mention(&val)
@@ -384,6 +388,22 @@ func (w *walker) param(b *builder, p *syntax.ParamExp, quoted bool) {
 		}
 		b.unknown(v.tame, !quoted)
 	}
+}
+
+// holdsProcess says whether a word within an expansion holds <( or >(, which the
+// parser takes for text there.
+func holdsProcess(wd *syntax.Word) bool {
+	if wd == nil {
+		return false
+	}
+	found := false
+	syntax.Walk(wd, func(n syntax.Node) bool {
+		if l, ok := n.(*syntax.Lit); ok {
+			found = found || strings.Contains(l.Value, "<(") || strings.Contains(l.Value, ">(")
+		}
+		return true
+	})
+	return found
 }
 
 // rewrites says whether an expansion gives other letters than the variable holds.
