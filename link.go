@@ -30,7 +30,7 @@ type Hello struct {
 	CatalogDigest Digest       `json:"catalog_digest"`
 	Epoch         int64        `json:"epoch"`  // the highest it has seen
 	Locked        bool         `json:"locked"` // the vault is locked: everything is refused
-	Last          LastRun      `json:"last"`   // what was done last
+	Last          LastRun      `json:"last"`   // that sent something
 	Systems       []SystemInfo `json:"systems"`
 }
 
@@ -41,11 +41,12 @@ type SystemInfo struct {
 	Environment string `json:"environment"`
 }
 
-// LastRun names the run that the executor's journal tells of last. A gate that
-// does not know it has forgotten what it did.
+// LastRun names the run that sent something to a target last. A gate that does
+// not know it has forgotten what it did.
 type LastRun struct {
-	Run   string `json:"run"`    // "" if there is none
-	KeyID string `json:"key_id"` // of the gate that sealed it
+	Run      string `json:"run"` // "" if there is none
+	ChangeID string `json:"change_id"`
+	KeyID    string `json:"key_id"` // of the gate that sealed it
 }
 
 // Admissions is a page of the execute writs that were ever admitted, oldest

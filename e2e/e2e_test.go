@@ -109,6 +109,7 @@ func commands() map[string]command {
 	add(auditCommands())
 	add(forgeCommands())
 	add(memoryCommands())
+	add(recoverCommands())
 	add(docsCommands())
 	return all
 }

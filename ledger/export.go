@@ -119,7 +119,7 @@ func (e *Export) follows(tree Tree, lines [][]byte, all Tree) (Tree, error) {
 	}
 	switch size := tree.Size(); {
 	case size > all.Size():
-		return tree, fault.New(fault.Unavailable, "The audit holds %d events, more than the store. The store is older than the audit: restore the newest backup of the store.", size)
+		return tree, fault.New(fault.Unavailable, "The audit holds %d events, more than the store. The store is older than the audit: restore the newest backup of the store. If none is newer, run: writ recover", size)
 	case size < all.Size() && len(lines) == 0:
 		return tree, fault.New(fault.Unavailable, "The store has %d events, but not event %d. Restore the newest backup of the store.", all.Size(), size+1)
 	case size == all.Size() && tree.Root() != all.Root():

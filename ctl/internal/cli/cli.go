@@ -89,7 +89,7 @@ To begin, in an empty directory:   writ init   then   writ up`,
 	add(groupDecide, p.approveCommand(), p.rejectCommand(), p.reconcileCommand())
 	add(groupLook, p.listCommand(), p.showCommand(), p.artifactCommand(), p.auditCommand(), p.locksCommand(),
 		p.actionsCommand(), p.policyCommand(), p.classifyCommand(), p.commandsCommand())
-	add(groupOperate, p.initCommand(), p.upCommand(), p.doctorCommand(), p.systemsCommand(), p.vaultCommand(),
+	add(groupOperate, p.initCommand(), p.upCommand(), p.doctorCommand(), p.recoverCommand(), p.systemsCommand(), p.vaultCommand(),
 		p.principalsCommand(), p.catalogCommand(), p.versionCommand())
 	root.SetHelpCommandGroupID(groupOperate)
 	root.SetCompletionCommandGroupID(groupOperate)

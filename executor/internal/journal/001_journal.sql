@@ -39,6 +39,8 @@ CREATE INDEX entries_run ON entries (run, id);
 CREATE UNIQUE INDEX entries_mark ON entries (mark, kind) WHERE mark <> '';
 -- One writ, one step, one call: one sent, whoever asks for a second.
 CREATE UNIQUE INDEX entries_sent_once ON entries (run, step, undo, call) WHERE kind = 'sent';
+-- What was sent last, without looking through all that was read since.
+CREATE INDEX entries_sent ON entries (id) WHERE kind = 'sent';
 CREATE UNIQUE INDEX entries_receipt ON entries (run, step, undo) WHERE kind = 'receipt';
 
 CREATE TRIGGER entries_stay BEFORE DELETE ON entries

@@ -9,24 +9,33 @@ import (
 	"writ"
 )
 
-// Last names the run that was written of last; its zero value is none.
+// Last names the run that sent something last; its zero value is none. What only
+// reads is no mark to remember by: it may go on beside a memory that is too old.
 func (j *Journal) Last(ctx context.Context) (writ.LastRun, error) {
 	var last writ.LastRun
 	var sealed []byte
 	err := j.db.QueryRowContext(ctx, `SELECT run, sealed FROM writs WHERE purpose = 'execute'
-		AND run = (SELECT run FROM entries ORDER BY id DESC LIMIT 1)`).Scan(&last.Run, &sealed)
+		AND run = (SELECT run FROM entries INDEXED BY entries_sent WHERE kind = 'sent' ORDER BY id DESC LIMIT 1)`).Scan(&last.Run, &sealed)
 	if errors.Is(err, sql.ErrNoRows) {
 		return writ.LastRun{}, nil
 	}
 	if err != nil {
 		return last, broken(err)
 	}
-	by := struct {
-		KeyID string `json:"key_id"`
-	}{}
-	err = json.Unmarshal(sealed, &by)
-	last.KeyID = by.KeyID
-	return last, broken(err)
+	w, err := read(sealed)
+	last.KeyID, last.ChangeID = w.KeyID, w.Payload.Envelope.ChangeID
+	return last, err
+}
+
+// admitted is a sealed writ whose signature was checked when it was admitted.
+type admitted struct {
+	KeyID   string    `json:"key_id"`
+	Payload writ.Writ `json:"payload"`
+}
+
+func read(sealed []byte) (w admitted, err error) {
+	err = json.Unmarshal(sealed, &w)
+	return w, broken(err)
 }
 
 // Admitted returns up to limit execute writs that were ever admitted, by their
@@ -64,12 +73,9 @@ func (j *Journal) Envelope(ctx context.Context, run string) (writ.Digest, error)
 	if err != nil {
 		return "", broken(err)
 	}
-	// It was opened when it was admitted.
-	var w struct {
-		Payload writ.Writ `json:"payload"`
-	}
-	if err := json.Unmarshal(sealed, &w); err != nil {
-		return "", broken(err)
+	w, err := read(sealed)
+	if err != nil {
+		return "", err
 	}
 	return w.Payload.Envelope.Digest()
 }

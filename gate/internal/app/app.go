@@ -44,7 +44,7 @@ Normally "writ init" and "writ up" call it for you.`,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
 	root.PersistentFlags().StringVar(&p.dir, "dir", ".", "the gate's own directory")
-	root.AddCommand(p.initCommand(), p.keyCommand(), p.runCommand(), p.addPrincipalCommand(), p.rotateKeyCommand(), p.doctorCommand(), p.configCommand())
+	root.AddCommand(p.initCommand(), p.keyCommand(), p.runCommand(), p.addPrincipalCommand(), p.rotateKeyCommand(), p.doctorCommand(), p.configCommand(), p.recoverCommand())
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)

@@ -45,8 +45,8 @@ type Config struct {
 	Checkpoint Checkpoint `yaml:"checkpoint"`
 	// FirstAnswer is how long a proposal waits for its decision.
 	FirstAnswer time.Duration `yaml:"first_answer"`
-	// Epoch is raised by hand after the store was restored from a backup: an
-	// executor takes no writ of a lower epoch than it has seen.
+	// Epoch is raised by writ recover after a restore from a backup: an executor
+	// takes no writ of a lower epoch than it has seen.
 	Epoch int64 `yaml:"epoch"`
 }
 

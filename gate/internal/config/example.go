@@ -38,5 +38,5 @@ checkpoint:                    # the signature over all events so far
   # required: true             # carry out nothing while the copy cannot be made
 
 first_answer: 800ms            # how long a proposal waits for its decision before it is answered "still planning"
-epoch: 1                       # raise it after the store was restored from a backup: older writs are then refused
+epoch: 1                       # "writ recover" raises it after a restore from a backup: older writs are then refused
 `

@@ -118,6 +118,21 @@ func (e *Executor) Probe(ctx context.Context, sealed []byte) ([]model.Finding, e
 	return findings, nil
 }
 
+// Raise sends a raise writ: the executor takes note of its epoch.
+func (e *Executor) Raise(ctx context.Context, sealed []byte) error {
+	var none writ.Findings
+	return e.call(ctx, callTimeout, http.MethodPost, writ.PathWrits, sealed, &none)
+}
+
+// Admitted returns a page of what the executor ever admitted, by run, from the one
+// after a run on; an empty page is the end. What is in it is as the executor says:
+// the caller checks its own signature.
+func (e *Executor) Admitted(ctx context.Context, after string) ([]writ.Admitted, error) {
+	var answer writ.Admissions
+	err := e.call(ctx, callTimeout, http.MethodGet, writ.PathSpent+"?after="+url.QueryEscape(after), nil, &answer)
+	return answer.Admitted, err
+}
+
 // Execute hands a writ over.
 func (e *Executor) Execute(ctx context.Context, sealed []byte) error {
 	var state writ.RunState

@@ -77,7 +77,7 @@ func (c *Change) MayMove(from State) bool {
 	case c.Reconciliation != nil && slices.Contains(reconciled[from], c.State):
 		return true
 	}
-	return c.Recovery != nil && c.State == Unknown && from != Unknown
+	return c.Recovery != nil && from != c.State && (c.State == Unknown || c.State == Failed)
 }
 
 // StateOf returns the end that a run's last outcomes add up to. Outcomes holds

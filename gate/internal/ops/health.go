@@ -46,8 +46,8 @@ func healthGet(ctx context.Context, g *Gate, _ model.Caller, _ *none) (api.Healt
 	check("catalog", hello.CatalogDigest == g.Pipeline.Catalog.Digest(), "gate and executor know the same actions",
 		"gate and executor know different actions, so the executor refuses what was changed",
 		"give both the same catalog in gate.yaml and executor.yaml, then start both again: writ up")
-	check("epoch", hello.Epoch <= g.Pipeline.Epoch, "the epoch is current",
-		"the executor has seen a later epoch than the gate's, so it refuses everything", "raise epoch in gate.yaml, then start the gate again: writ up")
+	err = g.Pipeline.Remembers(ctx, hello)
+	check("memory", err == nil, "gate and executor remember the same", fault.TextOf(err), "writ recover")
 	check("locks", counts.Orphaned == 0, "no lock is orphaned",
 		"a change left a lock behind, which keeps others away until somebody has looked at the target", "writ reconcile "+holder)
 	return h, nil

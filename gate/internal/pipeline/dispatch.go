@@ -20,6 +20,9 @@ func (p *Pipeline) dispatch(ctx context.Context, id string) error {
 	if err == nil && hello.Locked {
 		err = fault.New(fault.Unavailable, "The vault of the executor is locked, so it refuses everything. Run: writ vault unlock").Because("vault_locked")
 	}
+	if err == nil {
+		err = p.remembers(ctx, id, hello)
+	}
 	if err != nil {
 		return err // still approved; it can be executed while the approval is good
 	}

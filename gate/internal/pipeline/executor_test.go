@@ -28,6 +28,7 @@ type executor struct {
 	away     error                                 // what every call answers; nil: it is there
 	locked   bool                                  // the vault is locked
 	peek     func(*writ.Observation)               // changes what is observed of a step
+	hello    func(*writ.Hello)                     // changes what it says of itself
 	found    func(*writ.Finding)                   // changes what is found of a step; without it, it happened
 	blind    error                                 // what Probe answers; nil: it looks
 	probes   int                                   // probe writs
@@ -102,11 +103,15 @@ func (x *executor) Hello(ctx context.Context) (writ.Hello, error) {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return writ.Hello{Executor: executorName, Locked: x.locked, Systems: []writ.SystemInfo{
+	h := writ.Hello{Executor: executorName, Locked: x.locked, Systems: []writ.SystemInfo{
 		{Name: "mock", Kind: "mock", Environment: "lab"},
 		{Name: "live", Kind: "mock", Environment: "production"},
 		{Name: "odd", Kind: "other", Environment: "lab"},
-	}}, x.away
+	}}
+	if x.hello != nil {
+		x.hello(&h)
+	}
+	return h, x.away
 }
 
 func (x *executor) Observe(ctx context.Context, sealed []byte) ([]writ.Observation, error) {
@@ -249,6 +254,7 @@ func (x *executor) perform(w *writ.Writ, digest writ.Digest) []model.Receipt {
 			r.BackupStatus, r.BackupReference = writ.BackupVerified, "bak_"+s.ID
 			r.Checks = []writ.Check{{Name: "backup_file_exists", Passed: true}}
 			r.Changed = o != writ.Failed && !x.unchange[s.Entity]
+			r.Sent = []writ.Sent{{At: w.IssuedAt, Verb: "put", Path: "/" + s.Entity}}
 		}
 		if r.Changed && (o == writ.Done || o == writ.Unverified) {
 			r.Checks = append(r.Checks, writ.Check{Name: "value_matches", Passed: o == writ.Done})

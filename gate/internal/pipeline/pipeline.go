@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"writ"
@@ -30,7 +31,8 @@ import (
 // Pipeline is the heart of the gate. Its methods are safe for concurrent use.
 type Pipeline struct {
 	Config
-	news *news
+	news   *news
+	newest atomic.Pointer[account]
 
 	mu      sync.Mutex // of stopped, and of starting tasks
 	stopped bool

@@ -244,8 +244,8 @@ func (p *Pipeline) reconcile(tx store.Tx, c *model.Change, who model.Caller, s S
 func (p *Pipeline) freeLocks(tx store.Tx, c *model.Change, who model.Caller, locks []model.Lock, now writ.Time) error {
 	var original *model.Change
 	var back []string
+	var err error
 	if c.Request.RollbackOf != "" && c.State != model.Done {
-		var err error
 		if original, err = tx.Change(c.Request.RollbackOf); err != nil {
 			return err
 		}
@@ -256,18 +256,21 @@ func (p *Pipeline) freeLocks(tx store.Tx, c *model.Change, who model.Caller, loc
 		if l.ChangeID != c.ID || slices.Contains(kept, l.Entity) {
 			continue
 		}
-		if err := tx.EndLock(l.Entity, c.ID, model.LockReleased, now); err != nil {
+		if err = tx.EndLock(l.Entity, c.ID, model.LockReleased, now); err != nil {
 			return err
 		}
 		e := p.lockEvent(c, model.LockFreed, l.Entity, now)
 		e.User = who.User()
-		if err := tx.Append(e); err != nil {
+		if err = tx.Append(e); err != nil {
 			return err
 		}
 		if slices.Contains(back, l.Entity) {
-			if err := p.returnLock(tx, original, l.Entity, now); err != nil {
-				return err
-			}
+			err = p.returnLock(tx, original, l.Entity, now)
+		} else {
+			err = p.handOn(tx, l.Entity, now)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

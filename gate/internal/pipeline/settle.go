@@ -96,8 +96,21 @@ func last(c *model.Change) int64 {
 // can no longer be admitted. Either it never arrived, or what came of it will
 // not be learned.
 func (p *Pipeline) forgotten(ctx context.Context, c *model.Change) (over bool, err error) {
-	if c.State == model.Executing {
-		_, err := p.change(ctx, c.ID, p.end)
+	hello, err := p.Executor.Hello(ctx)
+	if err != nil {
+		return false, err
+	}
+	forgot, err := p.forgot(ctx, hello)
+	if err != nil {
+		return false, err
+	}
+	if c.State == model.Executing || forgot { // it may have been admitted all the same
+		_, err := p.change(ctx, c.ID, func(tx store.Tx, c *model.Change, now writ.Time) error {
+			if err := p.executing(tx, c, now); err != nil {
+				return err
+			}
+			return p.end(tx, c, now)
+		})
 		return err == nil, err
 	}
 	lost := fault.New(fault.Unavailable, "The executor never got the writ, and it is too late to use it. Nothing was changed; propose it again.").Because("not_admitted")
@@ -141,6 +154,9 @@ func (p *Pipeline) record(tx store.Tx, c *model.Change, receipts []model.Receipt
 		return err // somebody else recorded them
 	}
 	c.Receipts = append(c.Receipts, receipts...)
+	if a := accountOf(c); a != nil {
+		p.newest.Store(a)
+	}
 	c.UpdatedAt = now
 	if err := tx.Amend(c); err != nil {
 		return err
@@ -252,10 +268,15 @@ func (p *Pipeline) endLocks(tx store.Tx, c *model.Change, now writ.Time) error {
 		if err := tx.Append(p.lockEvent(c, event, entity, now)); err != nil {
 			return err
 		}
-		if returned {
-			if err := p.returnLock(tx, original, entity, now); err != nil {
-				return err
-			}
+		var err error
+		switch {
+		case returned:
+			err = p.returnLock(tx, original, entity, now)
+		case state == model.LockReleased:
+			err = p.handOn(tx, entity, now)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -267,7 +288,7 @@ func (p *Pipeline) returnLock(tx store.Tx, original *model.Change, entity string
 	_, err := tx.TakeLock(model.Lock{
 		Entity: entity, Kind: model.LockKindOf(original.Assessment.Class), State: model.LockActive,
 		ChangeID: original.ID, RunID: original.RunID, TakenAt: now,
-	}, "")
+	}, original.Request.RollbackOf)
 	if err != nil {
 		return err
 	}

@@ -39,6 +39,9 @@ func (p *Pipeline) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := p.recall(ctx); err != nil {
+		return err
+	}
 	for _, c := range open {
 		p.resume(c)
 	}

@@ -94,6 +94,8 @@ func expiredText(reason string) string {
 		return "Nobody decided in time. It was not refused: propose it again if it is still wanted."
 	case "policy_changed":
 		return "The policy changed since the decision. Propose it again to have it decided anew."
+	case "new_epoch":
+		return "The gate's memory was restored, and everything that was open before is void. Propose it again."
 	case "action_changed":
 		return "The definition of an action changed since the approval. Propose it again."
 	}
