@@ -16,7 +16,7 @@ func (w *walker) redirect(r *syntax.Redirect, empty bool) {
 	}
 	switch r.Op {
 	case syntax.Hdoc, syntax.DashHdoc:
-		here := w.single(r.Hdoc)
+		here := w.document(r)
 		w.hereText(&here)
 		return
 	case syntax.WordHdoc:
@@ -35,6 +35,26 @@ func (w *walker) redirect(r *syntax.Redirect, empty bool) {
 		w.target(r.Op, &targets[i], empty, start, end)
 	}
 	w.args = w.args[:from]
+}
+
+// document evaluates a here-document: its text as it stands where its end is
+// quoted, else with expansions, as within double quotes.
+func (w *walker) document(r *syntax.Redirect) word {
+	if r.Hdoc == nil {
+		return word{known: true}
+	}
+	b := builder{}
+	raw := r.Word.Lit() == "" || strings.Contains(r.Word.Lit(), "\\")
+	for _, part := range r.Hdoc.Parts {
+		if l, ok := part.(*syntax.Lit); ok && raw {
+			b.text = append(b.text, l.Value...)
+			continue
+		}
+		w.part(&b, part, true, false)
+	}
+	here := b.finish()
+	here.start, here.end = w.span(r.Hdoc)
+	return here
 }
 
 // hereText takes note of a text that a command is given to read.

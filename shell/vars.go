@@ -346,8 +346,8 @@ func (w *walker) param(b *builder, p *syntax.ParamExp, quoted bool) {
 		w.single(p.Repl.Orig)
 		w.single(p.Repl.With)
 	}
-	if p.Exp != nil && holdsProcess(p.Exp.Word) || p.Repl != nil && (holdsProcess(p.Repl.Orig) || holdsProcess(p.Repl.With)) {
-		refuse("what looks like <(…) within an expansion is run by bash")
+	if p.Exp != nil && quotesCode(p.Exp.Word) || p.Repl != nil && (quotesCode(p.Repl.Orig) || quotesCode(p.Repl.With)) {
+		refuse("within double quotes, the single quotes of this expansion quote nothing")
 		return
 	}
 	if p.Exp != nil {
@@ -390,20 +390,16 @@ func (w *walker) param(b *builder, p *syntax.ParamExp, quoted bool) {
 	}
 }
 
-// holdsProcess says whether a word within an expansion holds <( or >(, which the
-// parser takes for text there.
-func holdsProcess(wd *syntax.Word) bool {
+// quotesCode says whether a word within an expansion quotes what would be run
+// without the quotes: within double quotes, bash does not see single ones there.
+func quotesCode(wd *syntax.Word) bool {
 	if wd == nil {
 		return false
 	}
-	found := false
-	syntax.Walk(wd, func(n syntax.Node) bool {
-		if l, ok := n.(*syntax.Lit); ok {
-			found = found || strings.Contains(l.Value, "<(") || strings.Contains(l.Value, ">(")
-		}
-		return true
+	return slices.ContainsFunc(wd.Parts, func(p syntax.WordPart) bool {
+		q, ok := p.(*syntax.SglQuoted)
+		return ok && strings.ContainsAny(q.Value, "`$\\")
 	})
-	return found
 }
 
 // rewrites says whether an expansion gives other letters than the variable holds.

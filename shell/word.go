@@ -313,6 +313,10 @@ func (w *walker) part(b *builder, part syntax.WordPart, quoted, first bool) {
 			b.quotedText(p.Value)
 			return
 		}
+		if strings.Contains(p.Value, "<(") || strings.Contains(p.Value, ">(") {
+			start, end := w.span(p)
+			w.note(bitExecOpaque, start, end, "shell/word", "what looks like <(…) within a pattern or an expansion is run by bash")
+		}
 		b.bare = b.bare || !plainWord(p.Value)
 		b.globText(p.Value)
 	case *syntax.SglQuoted:
