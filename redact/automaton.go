@@ -1,5 +1,7 @@
 package redact
 
+import "strings"
+
 // automaton finds every place of many patterns in one pass (Aho and Corasick).
 // Its nodes keep their children in a list, because one secret is a long chain
 // without branches; only the root, where a clean text stays, has a table.
@@ -13,6 +15,7 @@ type node struct {
 	fail        int32 // the longest end of this path that is a path too
 	shorter     int32 // the longest such end that is a pattern
 	pattern     int32 // 1 + the pattern that ends here
+	depth       int32
 	b           byte
 }
 
@@ -55,7 +58,7 @@ func (a *automaton) grow(at int32, b byte) int32 {
 			return c
 		}
 	}
-	a.nodes = append(a.nodes, node{b: b, next: a.nodes[at].child})
+	a.nodes = append(a.nodes, node{b: b, next: a.nodes[at].child, depth: a.nodes[at].depth + 1})
 	a.nodes[at].child = int32(len(a.nodes) - 1)
 	return a.nodes[at].child
 }
@@ -76,9 +79,14 @@ func (a *automaton) step(at int32, b byte) int32 {
 
 // search calls found with each pattern and the place where it ends, in the
 // order of the ends. fold turns each byte of the text before it is compared.
-func (a *automaton) search(text string, fold *[256]byte, found func(pattern, end int)) {
+// Where the text is cut off, cut, if given, is called with how many bytes before
+// are the beginning of a pattern.
+func (a *automaton) search(text string, fold *[256]byte, found func(pattern, end int), cut func(pattern, size, end int)) {
 	at := int32(0)
 	for i := range len(text) {
+		if at != 0 && cut != nil && (text[i] == '.' || text[i] == "…"[0]) && isCut(text[i:]) {
+			cut(a.below(at), int(a.nodes[at].depth), i)
+		}
 		b := fold[text[i]]
 		if at == 0 {
 			at = a.root[b]
@@ -91,6 +99,22 @@ func (a *automaton) search(text string, fold *[256]byte, found func(pattern, end
 			}
 		}
 	}
+	if cut != nil && at != 0 {
+		cut(a.below(at), int(a.nodes[at].depth), len(text))
+	}
+}
+
+// below is a pattern that begins as the path to a node does.
+func (a *automaton) below(at int32) int {
+	for a.nodes[at].pattern == 0 {
+		at = a.nodes[at].child
+	}
+	return int(a.nodes[at].pattern - 1)
+}
+
+// isCut reports whether a text ends here, as far as somebody let it go on.
+func isCut(rest string) bool {
+	return rest == "" || strings.HasPrefix(rest, "…") || strings.HasPrefix(rest, "...")
 }
 
 // asIs and lower are ways to fold.

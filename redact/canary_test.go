@@ -88,8 +88,12 @@ func encodings() map[string]func(string) string {
 		"shell":           func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" },
 		"shell mixed":     func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'"'"'`) + "'" },
 		"sql":             func(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" },
-		"wrapped":         func(s string) string { return wrap(s, "\n", 5) },
-		"continued":       func(s string) string { return wrap(s, "\\\n", 4) },
+		"wrapped":         func(s string) string { return wrap(s, "\n  ", 5) },
+		"spread":          func(s string) string { return wrap(s, " ", 1) },
+		"made printable": func(s string) string {
+			return strings.ReplaceAll(strings.ToValidUTF8(wide(true)(s), "\uFFFD"), "\x00", "\uFFFD")
+		},
+		"continued": func(s string) string { return wrap(s, "\\\n", 4) },
 	}
 }
 
@@ -173,6 +177,34 @@ func TestCanaries(t *testing.T) {
 				}
 				if sink == "text" && (!strings.HasPrefix(got, "before ") || !strings.HasSuffix(got, " after")) {
 					t.Errorf("%s, %s: what is around canary %d is gone: %q", sink, encoding, i, got)
+				}
+			}
+		}
+	}
+}
+
+// TestCanaries_cut: where somebody cut a text off, the beginning of a secret is
+// hidden too.
+func TestCanaries_cut(t *testing.T) {
+	t.Parallel()
+	r := redact.New([]byte("key"), canaries()...)
+	all := encodings()
+	delete(all, "base64 wrapped") // begins with other words
+	delete(all, "spread")         // five characters are ten bytes
+	delete(all, "made printable") // the same
+	for encoding, encode := range all {
+		for i, secret := range canaries()[:5] {
+			form := encode(secret)
+			for size := range len(form) {
+				for _, end := range []string{"", "…", "... and more"} {
+					got := r.String("before " + form[:size] + end)
+					shown := form[:size]
+					if size < 7*(len(form)/len(secret)+1) {
+						shown = "" // not yet six bytes of the secret
+					}
+					if left := leak(got, shown, secret); left != "" {
+						t.Errorf("%s: %q of canary %d is left in %q", encoding, left, i, got)
+					}
 				}
 			}
 		}

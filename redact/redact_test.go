@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -104,18 +105,33 @@ func TestValue(t *testing.T) {
 	}
 }
 
+// FuzzString puts a known secret between two texts, under any layers of
+// encoding, and writes it in any two chunks.
 func FuzzString(f *testing.F) {
-	f.Add("password=x", "Authorization: y")
-	f.Add("https://", ":a@b token: \"")
-	f.Add("-----BEGIN PRIVATE KEY-----", "[redacted:")
-	r := redact.New(nil, "s3cr3t-canary")
-	f.Fuzz(func(t *testing.T, a, b string) {
-		got := r.String(a + "s3cr3t-canary" + b)
-		if strings.Contains(got, "s3cr3t-canary") {
-			t.Errorf("the secret is still in %q", got)
+	const secret = "s3cr3t-canary/+ 1"
+	f.Add("password=x", "Authorization: y", uint(0), 3)
+	f.Add("https://", ":a@b token: \"", uint(7), 9)
+	f.Add("-----BEGIN PRIVATE KEY-----", "[redacted:", uint(23), 40)
+	f.Add("kind: Secret\ndata:\n a: ", "\n---\n$6$x", uint(5), 1)
+	r := redact.New([]byte("key"), secret)
+	layers := []func(string) string{
+		func(s string) string { return s }, url.QueryEscape, url.PathEscape, strconv.Quote,
+		func(s string) string { return strings.ReplaceAll(strconv.QuoteToASCII(s), "/", `\/`) },
+	}
+	f.Fuzz(func(t *testing.T, before, after string, layer uint, cut int) {
+		n := uint(len(layers))
+		form := layers[layer%n](layers[layer/n%n](secret))
+		got := r.String(before + "\n" + form + "\n" + after)
+		if strings.Contains(got, "s3cr3t") || strings.Contains(got, "canary") {
+			t.Errorf("%q is still in %q", form, got)
 		}
-		if strings.Contains(r.String(got), "s3cr3t-canary") {
-			t.Errorf("a second pass brought the secret back into %q", got)
+		if again := r.String(got); strings.Contains(again, "s3cr3t") {
+			t.Errorf("a second pass brought the secret back: %q", again)
+		}
+		whole := before + form + after
+		cut = int(uint(cut) % uint(len(whole)))
+		if got, want := chunked(t, r, whole[:cut], whole[cut:]), r.String(whole); got != want {
+			t.Errorf("in chunks %q, whole %q", got, want)
 		}
 	})
 }

@@ -105,7 +105,7 @@ func find(text string, report func(span)) {
 				done[r.id] = r.find(text, from, report)
 			}
 		}
-	})
+	}, nil)
 }
 
 // How far behind a word a pattern looks, in bytes. What goes on there is hidden

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"strings"
 	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // MinLength is the shortest secret, in bytes, that is looked for by value: a
@@ -22,7 +23,6 @@ type values struct {
 	secrets []string // by form
 	base64  []bool   // by form
 	longest int      // form
-	spaces  bool     // some secret has spaces
 }
 
 func newValues(secrets []string) *values {
@@ -32,7 +32,6 @@ func newValues(secrets []string) *values {
 		if len(s) < MinLength {
 			continue
 		}
-		v.spaces = v.spaces || strings.Contains(s, " ")
 		for _, part := range append(linesOf(s), s) {
 			plain, base64 := formsOf(part)
 			for i, form := range append(plain, base64...) {
@@ -51,16 +50,23 @@ func newValues(secrets []string) *values {
 	return v
 }
 
-// find reports each place of a known secret, in whatever it is wrapped.
+// find reports each place of a known secret, in whatever it is wrapped, and its
+// beginning where the text is cut off.
 func (v *values) find(text string, report func(span)) {
-	views(text, v.spaces, func(w view) {
-		v.found.search(w.text, &asIs, func(form, end int) {
-			start := end - len(v.forms[form])
+	views(text, func(w view) {
+		hide := func(form, start, end int) {
 			if v.base64[form] {
-				start, end = around(w.text, start, end)
+				start, end = w.around(start, end)
 			}
 			from, to := w.place(start, end)
 			report(span{begin: from, from: from, to: to, kind: byValue, secret: v.secrets[form]})
+		}
+		v.found.search(w.text, &asIs, func(form, end int) {
+			hide(form, end-len(v.forms[form]), end)
+		}, func(form, size, end int) {
+			if size >= MinLength {
+				hide(form, end-size, end)
+			}
 		})
 	})
 }
@@ -68,7 +74,13 @@ func (v *values) find(text string, report func(span)) {
 // formsOf lists the ways in which a secret is written where no view can take
 // its encoding off: base64 and hexadecimal do not say where they begin.
 func formsOf(s string) (plain, base []string) {
-	joined, _ := view{text: s}.decode(wrapped, "\r\n")
+	squeezed := view{text: s}.squeeze().text
+	ascii := strings.Map(func(r rune) rune { // what is left when single bytes were made printable
+		if r >= utf8.RuneSelf {
+			return -1
+		}
+		return r
+	}, squeezed)
 	h := hex.EncodeToString([]byte(s))
 	little, big := wide(s)
 	for _, bytes := range []string{s, little} {
@@ -77,7 +89,7 @@ func formsOf(s string) (plain, base []string) {
 		}
 	}
 	return []string{
-		s, joined.text, h, strings.ToUpper(h), little, big,
+		s, squeezed, ascii, h, strings.ToUpper(h), little, big,
 		strings.ReplaceAll(s, " ", "+"), // a form of the web, after its %XX are taken off
 		strings.ReplaceAll(s, "'", `'\''`), strings.ReplaceAll(s, "'", `'"'"'`), strings.ReplaceAll(s, "'", "''"),
 	}, base
@@ -97,14 +109,14 @@ func linesOf(s string) []string {
 
 // around widens a place in a base64 text by the characters that hold a part of
 // its first and last byte, and by the padding.
-func around(text string, from, to int) (int, int) {
-	if from > 0 && isBase64(text[from-1]) {
+func (v view) around(from, to int) (int, int) {
+	if from > 0 && isBase64(v.text[from-1]) && v.adjoin(from-1) {
 		from--
 	}
-	if to < len(text) && isBase64(text[to]) {
+	if to < len(v.text) && isBase64(v.text[to]) && v.adjoin(to-1) {
 		to++
 	}
-	for to < len(text) && text[to] == '=' {
+	for to < len(v.text) && v.text[to] == '=' {
 		to++
 	}
 	return from, to

@@ -3,6 +3,7 @@ package redact
 import (
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -11,7 +12,7 @@ import (
 // of the original each of its bytes came from.
 type view struct {
 	text     string
-	from, to []int // nil where nothing was taken off
+	from, to []int32 // nil where nothing was taken off
 }
 
 // place says where the bytes [from, to) of a view, to > from, came from.
@@ -19,7 +20,12 @@ func (v view) place(from, to int) (int, int) {
 	if v.from == nil {
 		return from, to
 	}
-	return v.from[from], v.to[to-1]
+	return int(v.from[from]), int(v.to[to-1])
+}
+
+// adjoin reports whether nothing was left out between the byte i and the next.
+func (v view) adjoin(i int) bool {
+	return v.from == nil || v.to[i] == v.from[i+1]
 }
 
 // decoder reads what begins at text[i]: how many bytes are code, and what they
@@ -32,7 +38,7 @@ func (v view) decode(d decoder, marker string) (view, bool) {
 		return v, false
 	}
 	var b strings.Builder
-	out := view{from: make([]int, 0, len(v.text)), to: make([]int, 0, len(v.text))}
+	out := view{from: make([]int32, 0, len(v.text)), to: make([]int32, 0, len(v.text))}
 	for i := 0; i < len(v.text); {
 		n, plain := d(v.text, i)
 		if n == 0 {
@@ -40,7 +46,7 @@ func (v view) decode(d decoder, marker string) (view, bool) {
 		}
 		from, to := v.place(i, i+n)
 		for range len(plain) {
-			out.from, out.to = append(out.from, from), append(out.to, to)
+			out.from, out.to = append(out.from, int32(from)), append(out.to, int32(to))
 		}
 		b.WriteString(plain)
 		i += n
@@ -49,9 +55,26 @@ func (v view) decode(d decoder, marker string) (view, bool) {
 	return out, true
 }
 
+// cutOff is the length of an escape sequence of size bytes that begins at text[i]
+// and is cut off, 0 if it is whole.
+func cutOff(text string, i, size int) int {
+	for n := 1; n < size; n++ {
+		if isCut(text[min(len(text), i+n):]) {
+			return n
+		}
+	}
+	return 0
+}
+
 // percent reads %XX.
 func percent(text string, i int) (int, string) {
-	if text[i] == '%' && i+2 < len(text) {
+	if text[i] != '%' {
+		return 0, ""
+	}
+	if n := cutOff(text, i, 3); n > 0 {
+		return n, ""
+	}
+	if i+2 < len(text) {
 		if c, err := strconv.ParseUint(text[i+1:i+3], 16, 8); err == nil {
 			return 3, string([]byte{byte(c)})
 		}
@@ -61,12 +84,15 @@ func percent(text string, i int) (int, string) {
 
 // backslash reads what JSON, Go, C and shells write with a backslash.
 func backslash(text string, i int) (int, string) {
-	if text[i] != '\\' || i+1 == len(text) {
+	if text[i] != '\\' {
 		return 0, ""
 	}
+	if isCut(text[i+1:]) {
+		return 1, ""
+	}
 	number := func(start, size, base int) (int, string) {
-		if start+size > len(text) {
-			return 0, ""
+		if n := cutOff(text, i, start+size-i); n > 0 {
+			return n, ""
 		}
 		c, err := strconv.ParseUint(text[start:start+size], base, 32)
 		switch {
@@ -107,7 +133,7 @@ func entity(text string, i int) (int, string) {
 	}
 	name, _, ok := strings.Cut(text[i+1:min(len(text), i+10)], ";")
 	if !ok {
-		return 0, ""
+		return cutOff(text, i, 9), ""
 	}
 	for j, known := range []string{"amp", "lt", "gt", "quot", "apos"} {
 		if name == known {
@@ -126,26 +152,37 @@ func entity(text string, i int) (int, string) {
 	return 0, ""
 }
 
-// wrapped reads the end of a line, with what indents the next.
-func wrapped(text string, i int) (int, string) {
-	if text[i] != '\n' && text[i] != '\r' {
-		return 0, ""
+// squeeze leaves out what may stand between the parts of a text that somebody
+// wrapped, indented, widened to 16 bits or made printable.
+func (v view) squeeze() view {
+	size := len(v.text)
+	text, places := make([]byte, 0, size), make([]int32, 2*size)
+	out := view{from: places[:0:size], to: places[size:size]}
+	for i := 0; i < size; {
+		n := 1
+		if c := v.text[i]; c >= 0x7f {
+			var r rune
+			if r, n = utf8.DecodeRuneInString(v.text[i:]); r == utf8.RuneError || !unicode.IsPrint(r) {
+				i += n
+				continue
+			}
+		} else if c <= ' ' {
+			i++
+			continue
+		}
+		from, to := v.place(i, i+n)
+		for ; n > 0; n-- {
+			text, out.from, out.to = append(text, v.text[i]), append(out.from, int32(from)), append(out.to, int32(to))
+			i++
+		}
 	}
-	return len(text[i:]) - len(strings.TrimLeft(text[i:], "\r\n\t >")), ""
-}
-
-// broken reads the end of a line alone.
-func broken(text string, i int) (int, string) {
-	if text[i] != '\n' && text[i] != '\r' {
-		return 0, ""
-	}
-	return 1, ""
+	out.text = string(text)
+	return out
 }
 
 // views calls see with the text under each layer, and under two of them: an
-// error text that quotes a body, a log line that quotes the error. Lines are
-// joined with what indents them and, where secrets have spaces, without.
-func views(text string, spaces bool, see func(view)) {
+// error text that quotes a body, a log line that quotes the error.
+func views(text string, see func(view)) {
 	layers := func(v view, next func(view)) {
 		for _, d := range []struct {
 			decoder
@@ -158,13 +195,7 @@ func views(text string, spaces bool, see func(view)) {
 	}
 	both := func(v view) {
 		see(v)
-		if joined, ok := v.decode(wrapped, "\r\n"); ok {
-			see(joined)
-			if spaces {
-				joined, _ := v.decode(broken, "\r\n")
-				see(joined)
-			}
-		}
+		see(v.squeeze())
 	}
 	whole := view{text: text}
 	both(whole)

@@ -7,14 +7,24 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
 	"writ/fault"
+	"writ/redact"
 )
 
 // Run runs the program and returns its exit status.
-func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (status int) {
+	// What is said of a panic may quote anything.
+	last := redact.Whole(stderr, func() *redact.Redactor { return new(redact.Redactor) })
+	defer func() {
+		if p := recover(); p != nil {
+			fmt.Fprintf(last, "writ-executor: panic: %v\n%s", p, debug.Stack())
+			status = fault.Internal.Row().Exit
+		}
+	}()
 	root := &cobra.Command{
 		Use:           "writ-executor",
 		Short:         "The side of writ that acts: it holds the credentials and takes signed writs only",
@@ -50,7 +60,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		code, text = fault.Invalid, err.Error()
 	}
 	if text != "" {
-		fmt.Fprintln(stderr, "writ-executor: "+text)
+		fmt.Fprintln(last, "writ-executor: "+text)
 	}
 	return code.Row().Exit
 }

@@ -10,6 +10,8 @@ import (
 	"crypto/ed25519"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"sync"
 
 	"writ"
@@ -94,7 +96,7 @@ func (r *Runner) Execute(ctx context.Context, a admit.Admitted) error {
 	}
 	defer a.Release()
 	p := &progress{Runner: r, admitted: a}
-	err := p.steps(ctx)
+	err := guarded(func() error { return p.steps(ctx) })
 	if err == nil {
 		err = r.Journal.Finish(ctx, a.Writ().Run)
 	}
@@ -104,6 +106,17 @@ func (r *Runner) Execute(ctx context.Context, a admit.Admitted) error {
 	}
 	r.announce()
 	return err
+}
+
+// guarded makes an error of a panic of f, so that its text goes where secrets
+// are taken out, and not straight to the terminal.
+func guarded(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fault.Wrap(fault.Internal, fmt.Errorf("panic: %v\n%s", p, debug.Stack()), "Something went wrong inside writ. The log of the executor has the cause.")
+		}
+	}()
+	return f()
 }
 
 // progress is how far one run is.

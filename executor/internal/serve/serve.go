@@ -19,6 +19,7 @@ import (
 	"writ/executor/internal/journal"
 	"writ/executor/internal/run"
 	"writ/fault"
+	"writ/redact"
 )
 
 const (
@@ -156,5 +157,6 @@ func answer(w http.ResponseWriter, status int, v any) {
 func refuse(w http.ResponseWriter, log *slog.Logger, err error) {
 	code := fault.CodeOf(err)
 	log.Warn("refused", "code", code, "reason", fault.ReasonOf(err), "text", fault.TextOf(err), "cause", errors.Unwrap(err))
-	answer(w, code.Row().HTTP, writ.Refusal{Code: code, Reason: fault.ReasonOf(err), Text: fault.TextOf(err)})
+	text := new(redact.Redactor).String(fault.TextOf(err)) // it may quote a writ
+	answer(w, code.Row().HTTP, writ.Refusal{Code: code, Reason: fault.ReasonOf(err), Text: text})
 }

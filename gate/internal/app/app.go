@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -26,10 +27,16 @@ type program struct {
 }
 
 // Run runs the program and returns its exit status.
-func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+func Run(ctx context.Context, args []string, stdout, stderr io.Writer) (status int) {
 	// The gate holds no secret of a system, but people and agents paste theirs.
 	hide := redact.New([]byte(sys.Real(nil).NewSecret(32)))
 	log := redact.Whole(stderr, func() *redact.Redactor { return hide })
+	defer func() {
+		if p := recover(); p != nil {
+			fmt.Fprintf(log, "writ-gate: panic: %v\n%s", p, debug.Stack())
+			status = fault.Internal.Row().Exit
+		}
+	}()
 	p := &program{sys: sys.Real(slog.New(slog.NewTextHandler(log, nil))), stdout: stdout}
 	root := &cobra.Command{
 		Use:   "writ-gate",

@@ -13,6 +13,7 @@ import (
 	"writ"
 	"writ/gate/internal/model"
 	"writ/gate/internal/store"
+	"writ/redact"
 )
 
 // Sections are the names of an artifact's sections, in order.
@@ -53,8 +54,25 @@ func New(c *model.Change, events []store.Line, locks []model.Lock, undone []*mod
 	a.sections["timeline"] = timeline
 	for _, entries := range a.sections {
 		distinguish(entries)
+		hide(entries)
 	}
 	return a, nil
+}
+
+// hide takes out secrets that somebody wrote into a request: an artifact is
+// handed on.
+func hide(entries []entry) {
+	var r redact.Redactor
+	for i, e := range entries {
+		switch v := e.value.(type) {
+		case string:
+			entries[i].value = r.String(v)
+		case []string:
+			for j, line := range v {
+				v[j] = r.String(line)
+			}
+		}
+	}
 }
 
 // distinguish numbers facts of one section that have the same name, as two

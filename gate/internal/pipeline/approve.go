@@ -89,7 +89,7 @@ func (p *Pipeline) Reject(ctx context.Context, who model.Caller, id string, reas
 			return err
 		}
 		e := p.event(c, model.ChangeRejected, who.User(), now)
-		e.Detail = writ.Object{"reason": string(reason)}
+		e.Detail = writ.Object{"reason": told(reason)}
 		return tx.Append(e)
 	})
 }

@@ -55,7 +55,7 @@ func (p *Pipeline) intake(ctx context.Context, who model.Caller, r model.Request
 		e := p.event(c, model.ChangeProposed, who.User(), now)
 		e.Detail = writ.Object{
 			"request_digest": string(digest), "change_ticket": r.ChangeTicket,
-			"requested_action": string(r.RequestedAction), "rollback_of": r.RollbackOf,
+			"requested_action": told(r.RequestedAction), "rollback_of": r.RollbackOf,
 		}
 		return tx.Append(e)
 	})

@@ -231,7 +231,7 @@ func (p *Pipeline) reconcile(tx store.Tx, c *model.Change, who model.Caller, s S
 	}
 	e := p.event(c, model.ChangeSettled, who.User(), now)
 	e.Detail = evidence(found, findings)
-	e.Detail["resolution"], e.Detail["was"], e.Detail["note"] = string(s.Resolution), string(from), string(s.Note)
+	e.Detail["resolution"], e.Detail["was"], e.Detail["note"] = string(s.Resolution), string(from), told(s.Note)
 	if err := tx.Append(e); err != nil {
 		return err
 	}

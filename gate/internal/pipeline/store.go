@@ -8,6 +8,7 @@ import (
 	"writ/fault"
 	"writ/gate/internal/model"
 	"writ/gate/internal/store"
+	"writ/redact"
 )
 
 // update runs f in one durable transaction with one timestamp, and tells those
@@ -66,6 +67,10 @@ func (p *Pipeline) event(c *model.Change, t model.EventType, user string, now wr
 		EnvelopeDigest: c.Digest, Status: string(c.State), Reason: reasonOf(c), Detail: writ.Object{},
 	}
 }
+
+// told is prose for an event. People and agents paste their secrets, and from the
+// audit file nothing is ever taken out again.
+func told(p model.Prose) string { return new(redact.Redactor).String(string(p)) }
 
 func reasonOf(c *model.Change) string {
 	if c.Trouble == nil {
