@@ -110,6 +110,7 @@ func commands() map[string]command {
 	add(forgeCommands())
 	add(memoryCommands())
 	add(recoverCommands())
+	add(canaryCommands())
 	add(docsCommands())
 	return all
 }

@@ -313,10 +313,12 @@ func TestRun_refusesToStart(t *testing.T) {
 			}
 			return os.Chmod(file, 0o644)
 		}, "chmod 600 "},
-		"no key":        {func(dir string) error { return os.Remove(filepath.Join(dir, "executor.key")) }, "no file"},
-		"a damaged key": {func(dir string) error { return os.WriteFile(filepath.Join(dir, "executor.key"), []byte("x"), 0o600) }, "Restore it"},
-		"key is a link": {func(dir string) error { return link(filepath.Join(dir, "executor.key")) }, "not a link"},
-		"no directory":  {os.RemoveAll, "writ-executor init"},
+		"no key":             {func(dir string) error { return os.Remove(filepath.Join(dir, "executor.key")) }, "no file"},
+		"a damaged key":      {func(dir string) error { return os.WriteFile(filepath.Join(dir, "executor.key"), []byte("x"), 0o600) }, "Restore it"},
+		"a damaged hash key": {func(dir string) error { return os.WriteFile(filepath.Join(dir, "redact.key"), []byte("x"), 0o600) }, "or remove it"},
+		"hash key open":      {func(dir string) error { return os.Chmod(filepath.Join(dir, "redact.key"), 0o644) }, "chmod 600 "},
+		"key is a link":      {func(dir string) error { return link(filepath.Join(dir, "executor.key")) }, "not a link"},
+		"no directory":       {os.RemoveAll, "writ-executor init"},
 		"unknown setting": {func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, "executor.yaml"), []byte("colour: red\n"), 0o600)
 		}, "colour"},
@@ -590,5 +592,30 @@ func TestTrust_commands(t *testing.T) {
 	err = call(t, dir, "POST", writ.PathWrits, change(t, writ.Observe, "1", writ.Step{ID: "s1", Needs: []string{}, Touches: []string{}, Params: writ.Object{}, Resolved: writ.Object{}}), nil)
 	if fault.ReasonOf(err) != "unknown_key" {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestHashKey: init makes the key of the hashes, and a start without it makes
+// another.
+func TestHashKey(t *testing.T) {
+	t.Parallel()
+	dir, _ := initialised(t)
+	file := filepath.Join(dir, "redact.key")
+	first, err := os.ReadFile(file)
+	if err != nil || len(first) < 32 {
+		t.Fatalf("the key is %d bytes: %v", len(first), err)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if status := running(t, dir)(); status != 0 {
+		t.Errorf("ended with %d", status)
+	}
+	second, err := os.ReadFile(file)
+	if err != nil || bytes.Equal(first, second) {
+		t.Errorf("%q %v", second, err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v %v", info, err)
 	}
 }

@@ -2,6 +2,7 @@ package run_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,7 +16,9 @@ import (
 	"writ/connector/recorder"
 	"writ/executor/internal/admit"
 	"writ/executor/internal/executortest"
+	"writ/executor/internal/run"
 	"writ/fault"
+	"writ/redact"
 )
 
 func set(t *testing.T, w *executortest.World, id, name, value string) writ.Step {
@@ -346,5 +349,27 @@ func BenchmarkExecute(b *testing.B) {
 		if r := w.Run(b, o); r[0].Outcome != writ.Done {
 			b.Fatal(r[0].Detail)
 		}
+	}
+}
+
+// A panic in a run closes the door, and what it says goes into the log, where
+// secrets are taken out.
+func TestExecute_panics(t *testing.T) {
+	t.Parallel()
+	w := executortest.New(t)
+	w.Things.Set("a", "old")
+	steps, _ := w.Observe(t, w.Step(t, "s1", "thing.export", writ.Object{"name": "a"}))
+	a, err := w.Door.Admit(t.Context(), w.Seal(t, w.Writ(writ.Execute, steps...)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := w.Runner.Parts
+	parts.Redactor = func() *redact.Redactor { panic("out of words") }
+	err = run.New(parts).Execute(t.Context(), a)
+	if fault.CodeOf(err) != fault.Internal || !strings.Contains(fmt.Sprint(errors.Unwrap(err)), "out of words") || strings.Contains(fault.TextOf(err), "out of words") {
+		t.Errorf("Execute: %v, because of %v", err, errors.Unwrap(err))
+	}
+	if w.Door.Closed() == nil {
+		t.Error("the door is open after a panic")
 	}
 }

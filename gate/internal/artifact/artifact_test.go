@@ -252,3 +252,23 @@ func TestSummary_everyState(t *testing.T) {
 		t.Errorf("the summary of a run that changed nothing is %q", got)
 	}
 }
+
+// What somebody pasted into a request does not go into what is handed on.
+func TestArtifact_hidesSecrets(t *testing.T) {
+	t.Parallel()
+	c, events, locks, undone := halfway()
+	c.Request.Purpose = "use password=fake-pasted-1 for it"
+	c.Rejection = &model.Rejection{By: writ.Principal{Name: "bob", Kind: writ.Human}, At: at(9), Reason: "mine is Authorization: Bearer fake-pasted-2"}
+	a, err := artifact.New(c, events, locks, undone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := json.Marshal(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := a.Markdown() + "\n" + string(encoded)
+	if strings.Contains(text, "fake-pasted") || strings.Count(text, "redacted:") < 4 {
+		t.Errorf("a secret is still there:\n%s", text)
+	}
+}
