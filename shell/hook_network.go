@@ -190,6 +190,9 @@ func hookMongo(w *walker, c *call) {
 func hookEtc(w *walker, c *call) {
 	for i := range c.opts {
 		g := &c.opts[i]
+		if g.opt.name == "-f" {
+			w.pathRead(&g.val, c.node.path, false) // an error shows the line
+		}
 		if g.opt.name == "-f" && !(g.val.known && strings.HasPrefix(path.Clean(g.val.text), "/etc/")) {
 			w.note(bitExecOpaque, g.val.start, g.val.end, c.node.path, "the configuration "+g.val.show()+" may make "+c.node.name+" load or run something")
 		}
