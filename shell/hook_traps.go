@@ -11,10 +11,6 @@ func trapHook(name string) func(*walker, *call) {
 	switch name {
 	case "composed":
 		return hookComposed
-	case "git-shows":
-		return hookGitShows
-	case "git-remote":
-		return hookGitRemote
 	case "namespaces":
 		return hookNamespaces
 	case "rpm":
@@ -98,46 +94,6 @@ func hookRsync(w *walker, c *call) {
 		host, _, ok := strings.Cut(a.text, ":")
 		if ok && !strings.Contains(host, "/") || strings.HasPrefix(a.text, "rsync://") {
 			w.note(bitNetSend, a.start, a.end, c.node.path, a.show()+" lies on another host, which is told the names of files")
-		}
-	}
-}
-
-// hookGitShows judges what git shows the content of: a secret file, one
-// outside the repository, and what a repository that the command chooses says
-// is run to show it.
-func hookGitShows(w *walker, c *call) {
-	verb := c.node.name
-	patch := c.has("-p", "-u", "--patch", "-L", "--cc", "-c") != nil || slices.Contains([]string{"blame", "annotate"}, verb) ||
-		strings.HasPrefix(verb, "diff") && verb != "diff-tree" || verb == "show" && c.has("-s", "--no-patch", "--stat", "--shortstat", "--numstat", "--name-only", "--name-status") == nil
-	elsewhere := w.cwd != "" || w.cwdLost || c.has("-C") != nil
-	refreshes := strings.HasPrefix(verb, "diff") && verb != "diff-tree" || c.has("--dirty", "--modified", "--others", "-m", "-o") != nil && (verb == "describe" || verb == "ls-files")
-	if elsewhere && (refreshes || patch && (c.has("--no-textconv") == nil || verb == "blame" || verb == "annotate")) {
-		w.note(bitExecOpaque, c.start, c.end, c.node.path, "in a repository that the command chooses, git "+verb+" runs what its configuration says: add --no-textconv")
-	}
-	for i := range c.opts {
-		if g := &c.opts[i]; g.has && (g.opt.name == "--format" || g.opt.name == "--pretty") && (strings.Contains(g.val.text, "%G") || strings.Contains(g.val.text, "signature")) {
-			w.note(bitExecOpaque, g.val.start, g.val.end, c.node.path, "git runs a program to check signatures")
-		}
-	}
-	if !patch && verb != "cat-file" && verb != "show" {
-		return
-	}
-	for i := range c.operands {
-		a := c.operands[i]
-		if at := strings.LastIndexByte(a.text, ':'); at >= 0 {
-			a = a.from(at + 1)
-		}
-		if a.known && a.text != "" && a.text != "-" {
-			w.pathRead(&a, c.node.path, c.has("--no-index") != nil || strings.HasPrefix(a.text, "/"))
-		}
-	}
-}
-
-// hookGitRemote judges git remote show, which also takes an address.
-func hookGitRemote(w *walker, c *call) {
-	for i := range c.operands {
-		if a := &c.operands[i]; !a.known && len(a.alts) == 0 && !a.tame || strings.ContainsAny(a.text, ":/") {
-			w.note(bitNetSend, a.start, a.end, c.node.path, a.show()+" may be an address that carries data out")
 		}
 	}
 }

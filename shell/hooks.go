@@ -36,8 +36,6 @@ func hook(name string) func(*walker, *call) {
 		return hookSu
 	case "sysctl":
 		return hookSysctl
-	case "checkout":
-		return hookCheckout
 	case "crafts":
 		return hookCrafts
 	case "stat":
@@ -48,10 +46,6 @@ func hook(name string) func(*walker, *call) {
 		return hookShows
 	case "find":
 		return hookFind
-	case "git":
-		return hookGit
-	case "git-here":
-		return hookGitHere
 	case "printf":
 		return hookPrintf
 	case "ps":
@@ -109,6 +103,9 @@ func hook(name string) func(*walker, *call) {
 	case "pflag":
 		return hookPflag
 	}
+	if h := gitHook(name); h != nil {
+		return h
+	}
 	return fileHook(name)
 }
 
@@ -163,19 +160,6 @@ func hookStat(w *walker, c *call) {
 	}
 }
 
-// hookCheckout tells what git checkout takes back, and so loses, from a change
-// of the branch.
-func hookCheckout(w *walker, c *call) {
-	lost := c.dashed || len(c.operands) > 1
-	for i := range c.operands {
-		a := &c.operands[i]
-		lost = lost || !a.known || a.text == "." || strings.HasPrefix(a.text, "./") || strings.HasPrefix(a.text, ":")
-	}
-	if lost && c.has("-b", "-B", "--orphan", "--detach", "-d") == nil {
-		w.note(bitDataLoss, c.start, c.end, c.node.path, "git checkout of files loses what was changed in them")
-	}
-}
-
 // hookShows is for set, which alone shows all variables.
 func hookShows(w *walker, c *call) {
 	if len(c.opts) == 0 && len(c.operands) == 0 {
@@ -199,31 +183,6 @@ func (w *walker) below(c *call) {
 	}
 	if len(c.operands) < need {
 		w.pathRead(&word{text: ".", known: true, start: c.start, end: c.end}, c.node.path, true)
-	}
-}
-
-// hookGit judges -c NAME=VALUE: only settings that neither run nor write.
-func hookGit(w *walker, c *call) {
-	for i := range c.opts {
-		g := &c.opts[i]
-		if g.opt.name != "-c" || !g.has {
-			continue
-		}
-		key, value, _ := strings.Cut(strings.ToLower(g.val.text), "=")
-		section, _, _ := strings.Cut(key, ".")
-		harmless := slices.Contains([]string{"core.pager=cat", "core.quotepath=false", "core.quotepath=off", "core.fsmonitor=false", "core.preloadindex=true", "core.abbrev=" + value, "log.date=" + value, "log.showsignature=false", "diff.external=", "pager." + strings.TrimPrefix(key, "pager.") + "=false", "advice." + strings.TrimPrefix(key, "advice.") + "=false", "safe.directory=" + value}, key+"="+value)
-		if !g.val.known || !harmless && section != "color" && section != "column" {
-			w.note(bitExecOpaque, g.val.start, g.val.end, "git/-c", "the setting "+g.val.show()+" may make git run or write something")
-		}
-	}
-}
-
-// hookGitHere is for verbs that refresh the index, and so run what the
-// repository's core.fsmonitor names: a repository that the command chooses is
-// not trusted.
-func hookGitHere(w *walker, c *call) {
-	if w.cwd != "" || w.cwdLost || c.has("-C") != nil {
-		w.note(bitExecOpaque, c.start, c.end, c.node.path, "in a repository that the command chooses, git "+c.node.name+" runs what its configuration says")
 	}
 }
 
