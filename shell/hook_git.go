@@ -39,13 +39,14 @@ func (c *call) global(name string) *given {
 func hookGit(w *walker, c *call) {
 	for i := range c.opts {
 		g := &c.opts[i]
+		apart := !strings.HasSuffix(g.at.text, g.val.text)
 		switch {
 		case !g.has:
 		case g.opt.name == "-c" && g.at.start < c.end:
 			w.gitSetting(&g.val)
-		case g.val.start >= g.at.end && strings.HasPrefix(g.val.text, "--o"):
+		case apart && strings.HasPrefix(g.val.text, "--o"):
 			w.note(bitWrite, g.val.start, g.val.end, "git/--output", "git reads its options twice, and takes "+g.val.show()+" for one that writes")
-		case g.val.start >= g.at.end && !g.val.known && g.val.mayDash():
+		case apart && !g.val.known && g.val.mayDash():
 			w.note(bitUnknown, g.val.start, g.val.end, "git/--output", "git reads its options twice, and "+g.val.show()+" may be one that writes")
 		case (g.opt.name == "--format" || g.opt.name == "--pretty") && (strings.Contains(g.val.text, "%G") || strings.Contains(g.val.text, "signature")):
 			w.note(bitExecOpaque, g.val.start, g.val.end, c.node.path, "git runs a program to check signatures")
