@@ -195,7 +195,7 @@ func TestCanaries_cut(t *testing.T) {
 	for encoding, encode := range all {
 		for i, secret := range canaries()[:5] {
 			form := encode(secret)
-			for size := range len(form) {
+			for size := i; size < len(form); size += 3 {
 				for _, end := range []string{"", "…", "... and more"} {
 					got := r.String("before " + form[:size] + end)
 					shown := form[:size]
@@ -302,7 +302,7 @@ func TestWriter_borders(t *testing.T) {
 			t.Fatalf("cut at %d:\n got %q\nwant %q", i, got, want)
 		}
 	}
-	for i := 0; i < 3*len(text); i += 5 {
+	for i := 0; i < 3*len(text); i += 13 {
 		whole := fill[i:] + text + fill
 		cut := len(fill) - i + i%len(text)
 		if got := chunked(t, r, whole[:cut], whole[cut:]); got != r.String(whole) {
