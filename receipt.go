@@ -45,6 +45,7 @@ type Receipt struct {
 	Outputs           Object  `json:"outputs"`
 	StartedAt         Time    `json:"started_at"`
 	FinishedAt        Time    `json:"finished_at"`
+	Checkpoint        string  `json:"checkpoint"` // of the executor's audit, signed, when the step had ended
 }
 
 // The values of Receipt.BackupStatus.

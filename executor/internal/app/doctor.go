@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,6 +18,7 @@ import (
 	"writ/executor/internal/journal"
 	"writ/executor/internal/vault"
 	"writ/fault"
+	"writ/ledger"
 	"writ/sys"
 )
 
@@ -94,6 +97,9 @@ func examine(ctx context.Context, dir string) (findings []finding) {
 		err = j.Close()
 	}
 	add("journal", err, "the journal is whole and private")
+	if add("audit", verifyAudit(c), "") {
+		findings[len(findings)-1].Text = "the executor's audit is in order, as far as it goes"
+	}
 	add("backups", backup.New(c.Path(c.Backups), c.Executor).Check(), "the directory for backups is private")
 	status, err := tell(ctx, c, "/status", nil)
 	if err == nil && status.Closed != "" {
@@ -111,6 +117,18 @@ func examine(ctx context.Context, dir string) (findings []finding) {
 		add("current", err, "the executor uses the catalog as it is on the disk")
 	}
 	return findings
+}
+
+// verifyAudit reads the executor's audit as a stranger would.
+func verifyAudit(c *config.Config) error {
+	dir := c.Path(config.AuditDir)
+	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil // the executor was never started
+	}
+	if _, err := ledger.Verify(dir, ledger.Against{}); err != nil {
+		return fault.Wrap(fault.CodeOf(err), err, "The executor's audit %s is not in order. %s", dir, fault.TextOf(err))
+	}
+	return nil
 }
 
 func missing(n int, text string) error {

@@ -37,6 +37,7 @@ import (
 	"writ/executor/internal/serve"
 	"writ/executor/internal/vault"
 	"writ/fault"
+	"writ/ledger"
 	"writ/redact"
 	"writ/sys"
 )
@@ -108,7 +109,7 @@ func start(ctx context.Context, dir string, stderr io.Writer) (*process, error) 
 	}
 	p.redactor.Store(redact.New(p.hashKey))
 	s := sys.Real(p.log)
-	if p.journal, err = journal.Open(ctx, c.Path(config.JournalFile), s); err != nil {
+	if p.journal, err = p.openJournal(ctx, s); err != nil {
 		return nil, errors.Join(err, p.release())
 	}
 	p.vault = vault.New(vaultConfig(c))
@@ -123,6 +124,43 @@ func start(ctx context.Context, dir string, stderr io.Writer) (*process, error) 
 	}
 	return p, nil
 }
+
+// openJournal opens the journal and the audit that follows it.
+func (p *process) openJournal(ctx context.Context, s sys.Sys) (*journal.Journal, error) {
+	c := p.config
+	j, err := journal.Open(ctx, c.Path(config.JournalFile), s)
+	if err != nil {
+		return nil, err
+	}
+	audit, err := ledger.Open(c.Path(config.AuditDir), ledger.Options{Name: "writ/executor/" + c.Executor, Key: p.key, Now: s.Now})
+	if err != nil {
+		return nil, errors.Join(err, j.Close())
+	}
+	if err := j.Keep(ctx, audit); err != nil {
+		return nil, errors.Join(err, audit.Close(), j.Close())
+	}
+	return j, nil
+}
+
+// anchor signs the audit from time to time.
+func (p *process) anchor(ctx context.Context) {
+	ticker := time.NewTicker(anchorEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if err := p.journal.Anchor(context.WithoutCancel(ctx)); err != nil {
+			p.log.Error("the audit of the executor was not signed", "error", err, "cause", errors.Unwrap(err))
+		}
+	}
+}
+
+// anchorEvery is how long events of the executor may wait for a signature beside
+// them. Those that matter outside are signed in receipts, at once.
+const anchorEvery = 10 * time.Second
 
 // begin loads what reload loads, and unlocks a vault that needs no passphrase.
 func (p *process) begin(ctx context.Context) error {
@@ -263,6 +301,9 @@ func (p *process) serve(ctx context.Context, second func(), stdout io.Writer) er
 		servers[i].ErrorLog = slog.NewLogLogger(p.log.Handler(), slog.LevelWarn)
 		go func() { failed <- servers[i].Serve(l) }()
 	}
+	signing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var signer sync.WaitGroup
+	signer.Go(func() { p.anchor(signing) })
 	fmt.Fprintf(stdout, "writ-executor %s is ready on %s\n", p.config.Executor, socket)
 	err = nil
 	select {
@@ -280,6 +321,8 @@ func (p *process) serve(ctx context.Context, second func(), stdout io.Writer) er
 		cancel()
 	}
 	p.runner.Wait() // for a writ that was being admitted when the door was closed
+	stop()
+	signer.Wait()
 	return errors.Join(err, p.close())
 }
 

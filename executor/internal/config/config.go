@@ -24,6 +24,7 @@ const (
 	HashKeyFile = "redact.key"   // the key of the hashes in the places of secrets, at least 32 characters
 	KeyFile     = "executor.key" // the key that signs observations and receipts, base64 of its seed
 	JournalFile = "journal.db"
+	AuditDir    = "audit" // the ledger of what the journal records
 	AdminSocket = "admin.sock"
 )
 

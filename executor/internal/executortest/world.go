@@ -26,6 +26,7 @@ import (
 	"writ/executor/internal/backup"
 	"writ/executor/internal/journal"
 	"writ/executor/internal/run"
+	"writ/ledger"
 	"writ/redact"
 	"writ/sys"
 )
@@ -118,6 +119,13 @@ func (w *World) Restart(t testing.TB) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = j.Close() }) // a second time after a restart
+	audit, err := ledger.Open(filepath.Join(w.Dir, "audit"), ledger.Options{Name: "writ/executor/site-a", Key: w.Own, Now: w.Sys.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Keep(t.Context(), audit); err != nil {
+		t.Fatal(err)
+	}
 	w.Journal = j
 	w.Door = admit.New(w.Sys, vault{w}, j, w.Rules)
 	w.Runner = run.New(run.Parts{
@@ -311,8 +319,8 @@ func (w *World) Rewind(t testing.TB, o *writ.Writ, entries []journal.Entry) {
 		t.Fatal(err)
 	}
 	w.Journal = nil
-	for _, suffix := range []string{"", "-wal", "-shm"} {
-		if err := os.RemoveAll(filepath.Join(w.Dir, "journal.db"+suffix)); err != nil {
+	for _, name := range []string{"journal.db", "journal.db-wal", "journal.db-shm", "audit"} {
+		if err := os.RemoveAll(filepath.Join(w.Dir, name)); err != nil {
 			t.Fatal(err)
 		}
 	}

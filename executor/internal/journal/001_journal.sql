@@ -76,3 +76,30 @@ CREATE TABLE epoch (
 INSERT INTO epoch VALUES (1, 0);
 CREATE TRIGGER epoch_rises BEFORE UPDATE ON epoch WHEN NEW.number < OLD.number
 BEGIN SELECT RAISE (ABORT, 'the epoch only rises'); END;
+
+-- What is told of all of the above, as lines of the audit, with their Merkle tree.
+CREATE TABLE events (
+  sequence INTEGER PRIMARY KEY CHECK (sequence = json_extract(line, '$.sequence')),
+  line     TEXT NOT NULL
+) STRICT;
+
+CREATE TRIGGER events_stay BEFORE DELETE ON events
+BEGIN SELECT RAISE (ABORT, 'an event is never deleted'); END;
+CREATE TRIGGER events_as_written BEFORE UPDATE ON events
+BEGIN SELECT RAISE (ABORT, 'an event never changes'); END;
+
+CREATE TABLE tree (
+  one      INTEGER PRIMARY KEY CHECK (one = 1),
+  size     INTEGER NOT NULL CHECK (size >= 0),
+  peaks    BLOB NOT NULL,
+  exported INTEGER NOT NULL CHECK (exported BETWEEN 0 AND size) -- how many the audit is known to hold
+) STRICT;
+INSERT INTO tree VALUES (1, 0, x'', 0);
+CREATE TRIGGER events_grow_the_tree BEFORE INSERT ON events
+WHEN NEW.sequence <> (SELECT size + 1 FROM tree)
+BEGIN SELECT RAISE (ABORT, 'an event needs the leaves of all before it'); END;
+CREATE TRIGGER tree_grows_with_events BEFORE UPDATE ON tree
+WHEN NEW.size <> OLD.size + 1 OR NEW.size <> (SELECT max(sequence) FROM events) OR NEW.exported < OLD.exported
+BEGIN SELECT RAISE (ABORT, 'the tree has one leaf for each event'); END;
+CREATE TRIGGER tree_stays BEFORE DELETE ON tree
+BEGIN SELECT RAISE (ABORT, 'the tree is never deleted'); END;

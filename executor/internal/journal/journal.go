@@ -13,11 +13,14 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"modernc.org/sqlite"
 
 	"writ/fault"
+	"writ/ledger"
 	"writ/sys"
 )
 
@@ -33,6 +36,12 @@ type Journal struct {
 	db     *sql.DB
 	sys    sys.Sys
 	opened time.Time
+
+	log      *ledger.Log // the executor's audit, once Keep was called
+	export   *ledger.Export
+	exported atomic.Int64 // events that the audit holds
+	closing  sync.Once
+	closed   error
 }
 
 // connector opens connections of one data source without a global registry.
@@ -108,8 +117,16 @@ func (j *Journal) Check(ctx context.Context) error {
 	return nil
 }
 
-// Close closes the journal.
-func (j *Journal) Close() error { return j.db.Close() }
+// Close closes the journal, and the audit with a last checkpoint.
+func (j *Journal) Close() error {
+	j.closing.Do(func() {
+		if j.export != nil {
+			j.closed = errors.Join(j.Anchor(context.Background()), j.log.Close())
+		}
+		j.closed = errors.Join(j.closed, j.db.Close())
+	})
+	return j.closed
+}
 
 // transact runs do in one transaction that holds the write lock from its start.
 func (j *Journal) transact(ctx context.Context, do func(*sql.Tx) error) error {

@@ -1,12 +1,14 @@
 package journal_test
 
 import (
+	"crypto/ed25519"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
 	"testing"
 	"time"
+	"writ/ledger"
 
 	"writ"
 	"writ/executor/internal/journal"
@@ -20,12 +22,25 @@ func open(t *testing.T, file string) *journal.Journal {
 	if err != nil {
 		t.Fatalf("Open: %v", err)
 	}
+	keep(t, j, filepath.Join(filepath.Dir(file), "audit"))
 	t.Cleanup(func() {
 		if err := j.Close(); err != nil {
 			t.Errorf("Close: %v", err)
 		}
 	})
 	return j
+}
+
+// keep lets an audit follow a journal.
+func keep(t *testing.T, j *journal.Journal, dir string) {
+	t.Helper()
+	log, err := ledger.Open(dir, ledger.Options{Name: "writ/executor/site-a", Key: ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)), Now: sys.Real(nil).Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Keep(t.Context(), log); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func admission(nonce, run string, epoch, fence int64) journal.Admission {
@@ -115,7 +130,12 @@ func TestAdmit_afterAnOldCopyIsRestored(t *testing.T) {
 func TestAdmit_twoProcesses(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "journal.db")
-	handles := []*journal.Journal{open(t, file), open(t, file)}
+	second, err := journal.Open(t.Context(), file, sys.Real(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = second.Close() })
+	handles := []*journal.Journal{open(t, file), second}
 	errs := make([]error, 32)
 	var all sync.WaitGroup
 	for i := range errs {

@@ -60,7 +60,9 @@ func (j *Journal) Admit(ctx context.Context, a Admission) error {
 				return err
 			}
 		}
-		return nil
+		return j.tell(ctx, tx, event{
+			Type: eventAdmitted, Timestamp: writ.At(j.sys.Now()), ChangeID: w.Envelope.ChangeID, RunID: w.Run, Purpose: w.Purpose, Digest: a.Digest,
+		})
 	})
 }
 
@@ -104,20 +106,47 @@ type Entry struct {
 	Body []byte
 }
 
-// Append writes an entry.
+// Append writes an entry. One of the kind Sent is in the audit as well before
+// Append returns; and so was all before it, so that an audit that cannot be
+// written leaves no intent without an outcome.
 func (j *Journal) Append(ctx context.Context, e Entry) error {
+	if e.Kind == Sent {
+		if err := j.catchUp(ctx); err != nil {
+			return err
+		}
+	}
+	if err := j.append(ctx, e); err != nil || e.Kind != Sent {
+		return err
+	}
+	return j.catchUp(ctx)
+}
+
+func (j *Journal) append(ctx context.Context, e Entry) error {
 	return j.transact(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `INSERT INTO entries (run, step, undo, kind, call, mark, at, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 			e.Run, e.Step, e.Undo, e.Kind, e.Call, e.Mark, e.At.String(), e.Body)
-		return err
+		if err != nil {
+			return err
+		}
+		return j.tell(ctx, tx, event{
+			Type: "step." + string(e.Kind), Timestamp: e.At, RunID: e.Run, Step: e.Step, Undo: e.Undo,
+			Call: int64(e.Call), Mark: e.Mark, Digest: writ.DigestBytes(e.Body),
+		})
 	})
 }
 
 // Finish records that a run has ended. It does nothing to one that has.
 func (j *Journal) Finish(ctx context.Context, run string) error {
 	return j.transact(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `UPDATE writs SET finished_at = max(admitted_at, ?)
-			WHERE run = ? AND purpose = 'execute' AND finished_at IS NULL`, writ.At(j.sys.Now()).String(), run)
-		return err
+		now := writ.At(j.sys.Now())
+		done, err := tx.ExecContext(ctx, `UPDATE writs SET finished_at = max(admitted_at, ?)
+			WHERE run = ? AND purpose = 'execute' AND finished_at IS NULL`, now.String(), run)
+		if err != nil {
+			return err
+		}
+		if n, err := done.RowsAffected(); err != nil || n == 0 {
+			return err
+		}
+		return j.tell(ctx, tx, event{Type: eventFinished, Timestamp: now, RunID: run})
 	})
 }

@@ -158,6 +158,13 @@ func (p *progress) record(ctx context.Context, t *task) error {
 	p.sequence++
 	r := &t.receipt
 	r.Sequence = p.sequence
+	// The receipt says how far the executor's own account was: from then on,
+	// the gate can tell if any of it is changed.
+	signed, err := p.Journal.Checkpoint(ctx)
+	if err != nil {
+		return err
+	}
+	r.Checkpoint = string(signed)
 	sealed, err := writ.Seal(writ.KindReceipt, r, p.Key)
 	if err != nil {
 		// What a target answered is too large or too deep for a receipt. It must

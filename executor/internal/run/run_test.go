@@ -46,7 +46,7 @@ func TestExecute_done(t *testing.T) {
 		RollbackReference: "rollback:" + o.Run + ":things:thing.set",
 		Rollback:          &writ.Call{Action: "thing.set", System: "things", Params: writ.Object{"name": "a", "value": "old"}},
 		Sent:              []writ.Sent{{At: r.Sent[0].At, Verb: "put", Path: "/things/a", Digest: r.Sent[0].Digest, Mark: r.Sent[0].Mark}},
-		Outputs:           writ.Object{"answer": "new"}, StartedAt: r.StartedAt, FinishedAt: r.FinishedAt,
+		Outputs:           writ.Object{"answer": "new"}, StartedAt: r.StartedAt, FinishedAt: r.FinishedAt, Checkpoint: r.Checkpoint,
 	}
 	if diff := cmp.Diff(want, r); diff != "" {
 		t.Errorf("receipt (-want +got)\n%s", diff)

@@ -18,6 +18,7 @@ import (
 	"writ"
 	"writ/fault"
 	"writ/gate/internal/model"
+	"writ/ledger"
 )
 
 // The limits of a call. A preview may take as long as the slowest target: the
@@ -147,6 +148,7 @@ func (e *Executor) Receipts(ctx context.Context, run string, after int64, wait t
 		return nil, false, err
 	}
 	receipts := make([]model.Receipt, len(state.Receipts))
+	var covered int64 // events of the executor's audit
 	for i, raw := range state.Receipts {
 		r := &receipts[i]
 		if err := writ.Open(writ.KindReceipt, raw, e.keys, &r.Receipt); err != nil {
@@ -155,7 +157,11 @@ func (e *Executor) Receipts(ctx context.Context, run string, after int64, wait t
 		if r.Format != writ.FormatReceipt || r.Run != run || r.Sequence <= after {
 			return nil, false, fault.New(fault.Refused, "The executor answered with a receipt of another run.").Because("other_run")
 		}
-		r.Sealed, after = raw, r.Sequence
+		c, err := ledger.OpenCheckpoint([]byte(r.Checkpoint), e.keys)
+		if err != nil || c.Size < max(covered, 1) {
+			return nil, false, fault.Wrap(fault.Refused, err, "The executor answered with a receipt whose checkpoint of its audit is not its own, or older than the one before.").Because("bad_checkpoint")
+		}
+		r.Sealed, after, covered = raw, r.Sequence, c.Size
 	}
 	return receipts, state.Finished, nil
 }

@@ -24,6 +24,7 @@ import (
 	"writ"
 	"writ/fault"
 	"writ/gate/internal/link"
+	"writ/ledger"
 )
 
 // listen returns a Unix socket. Its path is short: a socket's may have no more
@@ -321,20 +322,34 @@ func TestReceipts(t *testing.T) {
 	t.Parallel()
 	ours, keys := newKey(t)
 	theirs, _ := newKey(t)
+	checkpoint := signed(t, ours, 5)
 	receipt := func(kind writ.Kind, key ed25519.PrivateKey, run string, sequence int64, format string) []byte {
-		b, err := writ.Seal(kind, writ.Receipt{Format: format, Run: run, Sequence: sequence, Step: "s1", Outcome: writ.Done}, key)
+		b, err := writ.Seal(kind, writ.Receipt{Format: format, Run: run, Sequence: sequence, Step: "s1", Outcome: writ.Done, Checkpoint: checkpoint}, key)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return b
 	}
 	good := func(n int64) []byte { return receipt(writ.KindReceipt, ours, "run_1", n, writ.FormatReceipt) }
+	with := func(sequence int64, checkpoint string) []byte {
+		b, err := writ.Seal(writ.KindReceipt, writ.Receipt{Format: writ.FormatReceipt, Run: "run_1", Sequence: sequence, Checkpoint: checkpoint}, ours)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
 	for _, c := range []struct {
 		name   string
 		all    [][]byte
 		reason string
 	}{
 		{"none", nil, ""},
+		{"with checkpoints that grow", [][]byte{with(3, signed(t, ours, 2)), with(4, signed(t, ours, 2)), with(5, signed(t, ours, 3))}, ""},
+		{"with a checkpoint that shrinks", [][]byte{with(3, signed(t, ours, 3)), with(4, signed(t, ours, 2))}, "bad_checkpoint"},
+		{"with a checkpoint of nothing", [][]byte{with(3, signed(t, ours, 0))}, "bad_checkpoint"},
+		{"with a checkpoint by another key", [][]byte{with(3, signed(t, theirs, 3))}, "bad_checkpoint"},
+		{"with a checkpoint changed", [][]byte{with(3, strings.Replace(signed(t, ours, 3), "\n3\n", "\n4\n", 1))}, "bad_checkpoint"},
+		{"without a checkpoint", [][]byte{with(3, "")}, "bad_checkpoint"},
 		{"two", [][]byte{good(3), good(4)}, ""},
 		{"with a gap", [][]byte{good(3), good(7)}, ""},
 		{"one that was had before", [][]byte{good(2)}, "other_run"},
@@ -425,4 +440,28 @@ func TestAnswer_withoutEnd(t *testing.T) {
 	})
 	_, err := link.New(path, nil).Hello(t.Context())
 	wantFault(t, err, fault.Unavailable, "")
+}
+
+// signed returns a checkpoint of n events, signed with a key.
+func signed(t *testing.T, key ed25519.PrivateKey, n int) string {
+	t.Helper()
+	l, err := ledger.Open(filepath.Join(t.TempDir(), "audit"), ledger.Options{Name: "writ/executor/site-a", Key: key, Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for i := range n {
+		line, err := ledger.Line(writ.Object{"sequence": int64(i + 1)})
+		if err == nil {
+			err = l.Append(line)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := l.Sign()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

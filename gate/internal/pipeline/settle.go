@@ -179,6 +179,7 @@ func (p *Pipeline) record(tx store.Tx, c *model.Change, receipts []model.Receipt
 		e.Detail = writ.Object{
 			"live_infrastructure_changed": r.Changed, "checks": checks, "writes_sent": int64(len(r.Sent)),
 			"receipt_digest": string(writ.DigestBytes(receipts[i].Sealed)), "executor": r.Executor,
+			"executor_checkpoint": r.Checkpoint,
 		}
 		if err := tx.Append(e); err != nil {
 			return err

@@ -1,0 +1,150 @@
+package journal
+
+import (
+	"context"
+	"database/sql"
+
+	"writ"
+	"writ/fault"
+	"writ/ledger"
+)
+
+// event is one record of the journal as a line of the executor's audit. What
+// the journal keeps stays there: the line names it by its digest.
+type event struct {
+	Sequence  int64        `json:"sequence"`
+	Type      string       `json:"event"`
+	Timestamp writ.Time    `json:"timestamp"`
+	ChangeID  string       `json:"change_id"`
+	RunID     string       `json:"run_id"`
+	Purpose   writ.Purpose `json:"purpose"`
+	Step      string       `json:"step"`
+	Undo      bool         `json:"undo"`
+	Call      int64        `json:"call"`
+	Mark      string       `json:"mark"`
+	Digest    writ.Digest  `json:"digest"` // of the sealed writ or the body of the entry; "" without one
+	Bytes     int64        `json:"bytes"`  // of a torn line that was cut
+}
+
+// The types of events besides "step." and the kind of an entry.
+const (
+	eventAdmitted = "writ.admitted"
+	eventFinished = "run.finished"
+	eventTornCut  = "audit.torn_line_cut"
+)
+
+// tell adds an event and its leaf, in the transaction of what it tells of.
+func (j *Journal) tell(ctx context.Context, tx *sql.Tx, e event) error {
+	tree, err := scanTree(tx.QueryRowContext(ctx, `SELECT size, peaks FROM tree`))
+	if err != nil {
+		return err
+	}
+	e.Sequence = tree.Size() + 1
+	line, err := ledger.Line(e)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, `INSERT INTO events (sequence, line) VALUES (?, ?)`, e.Sequence, string(line)); err != nil {
+		return err
+	}
+	tree = tree.Add(ledger.Leaf(line))
+	_, err = tx.ExecContext(ctx, `UPDATE tree SET size = ?, peaks = ?, exported = max(exported, ?)`, tree.Size(), tree.Peaks(), j.exported.Load())
+	return err
+}
+
+func scanTree(row *sql.Row) (ledger.Tree, error) {
+	var size int64
+	var peaks []byte
+	if err := row.Scan(&size, &peaks); err != nil {
+		return ledger.Tree{}, err
+	}
+	return ledger.ParseTree(size, peaks)
+}
+
+// Keep lets a log follow the journal, from which it is then the journal's to
+// close. It fails if the log does not hold what the journal does.
+func (j *Journal) Keep(ctx context.Context, log *ledger.Log) error {
+	j.log, j.export = log, ledger.NewExport(source{j}, log)
+	if err := j.export.CatchUp(ctx); err != nil {
+		return fault.Wrap(fault.CodeOf(err), err, "%s If the journal was restored from an old copy, move the executor's audit away, start the executor again, and raise the epoch at the gate.", fault.TextOf(err)).Because("audit_failed")
+	}
+	return j.Anchor(ctx)
+}
+
+// catchUp makes every event durable in the log.
+func (j *Journal) catchUp(ctx context.Context) error {
+	if j.export == nil {
+		return fault.New(fault.Internal, "The executor keeps no audit.")
+	}
+	return j.export.CatchUp(ctx)
+}
+
+// Checkpoint returns a signed checkpoint of all that the journal holds. What it
+// covers is durable in the log.
+func (j *Journal) Checkpoint(ctx context.Context) (signed []byte, err error) {
+	if err := j.catchUp(ctx); err != nil {
+		return nil, err
+	}
+	err = j.export.With(func(l *ledger.Log) error {
+		signed, err = l.Sign()
+		return err
+	})
+	return signed, err
+}
+
+// Anchor writes a signed checkpoint beside the events.
+func (j *Journal) Anchor(ctx context.Context) error {
+	if err := j.catchUp(ctx); err != nil {
+		return err
+	}
+	return j.export.With(func(l *ledger.Log) error {
+		_, err := l.Checkpoint()
+		return err
+	})
+}
+
+// source is the journal as a log follows it.
+type source struct{ *Journal }
+
+// Since returns events and the tree of all of them, as of one moment.
+func (s source) Since(ctx context.Context, after int64, limit int) (lines [][]byte, tree ledger.Tree, err error) {
+	err = s.transact(ctx, func(tx *sql.Tx) error {
+		rows, err := tx.QueryContext(ctx, `SELECT line FROM events WHERE sequence > ? ORDER BY sequence LIMIT ?`, after, limit)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var line []byte
+			if err := rows.Scan(&line); err != nil {
+				return err
+			}
+			lines = append(lines, line)
+		}
+		if err := rows.Err(); err != nil {
+			return err
+		}
+		tree, err = scanTree(tx.QueryRowContext(ctx, `SELECT size, peaks FROM tree`))
+		return err
+	})
+	return lines, tree, err
+}
+
+// Exported returns how many events the log is known to hold.
+func (s source) Exported(ctx context.Context) (n int64, err error) {
+	err = s.db.QueryRowContext(ctx, `SELECT exported FROM tree`).Scan(&n)
+	return max(n, s.exported.Load()), broken(err)
+}
+
+// SetExported raises that number; it is stored with the next event.
+func (s source) SetExported(_ context.Context, events int64) error {
+	s.exported.Store(events)
+	return nil
+}
+
+// Torn records that a torn line is cut.
+func (s source) Torn(ctx context.Context, bytes int64) error {
+	return s.transact(ctx, func(tx *sql.Tx) error {
+		return s.tell(ctx, tx, event{Type: eventTornCut, Timestamp: writ.At(s.sys.Now()), Bytes: bytes})
+	})
+}
