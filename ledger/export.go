@@ -37,6 +37,10 @@ type Export struct {
 	next *round
 }
 
+// StoreOlder is the reason of an error after which it is certain that the log
+// holds more events than the source: somebody put back an old copy of it.
+const StoreOlder = "store_older"
+
 // round is one carrying over, for all who asked before it began.
 type round struct {
 	done chan struct{}
@@ -119,7 +123,7 @@ func (e *Export) follows(tree Tree, lines [][]byte, all Tree) (Tree, error) {
 	}
 	switch size := tree.Size(); {
 	case size > all.Size():
-		return tree, fault.New(fault.Unavailable, "The audit holds %d events, more than the store. The store is older than the audit: restore the newest backup of the store. If none is newer, run: writ recover", size)
+		return tree, fault.New(fault.Unavailable, "The audit holds %d events, more than the store. The store is older than the audit: restore the newest backup of the store. If none is newer, run: writ recover", size).Because(StoreOlder)
 	case size < all.Size() && len(lines) == 0:
 		return tree, fault.New(fault.Unavailable, "The store has %d events, but not event %d. Restore the newest backup of the store.", all.Size(), size+1)
 	case size == all.Size() && tree.Root() != all.Root():

@@ -37,7 +37,6 @@ import (
 	"writ/executor/internal/serve"
 	"writ/executor/internal/vault"
 	"writ/fault"
-	"writ/ledger"
 	"writ/redact"
 	"writ/sys"
 )
@@ -123,23 +122,6 @@ func start(ctx context.Context, dir string, stderr io.Writer) (*process, error) 
 		return nil, errors.Join(err, p.journal.Close(), p.release())
 	}
 	return p, nil
-}
-
-// openJournal opens the journal and the audit that follows it.
-func (p *process) openJournal(ctx context.Context, s sys.Sys) (*journal.Journal, error) {
-	c := p.config
-	j, err := journal.Open(ctx, c.Path(config.JournalFile), s)
-	if err != nil {
-		return nil, err
-	}
-	audit, err := ledger.Open(c.Path(config.AuditDir), ledger.Options{Name: "writ/executor/" + c.Executor, Key: p.key, Now: s.Now})
-	if err != nil {
-		return nil, errors.Join(err, j.Close())
-	}
-	if err := j.Keep(ctx, audit); err != nil {
-		return nil, errors.Join(err, audit.Close(), j.Close())
-	}
-	return j, nil
 }
 
 // anchor signs the audit from time to time.

@@ -31,6 +31,7 @@ const (
 	eventAdmitted = "writ.admitted"
 	eventFinished = "run.finished"
 	eventTornCut  = "audit.torn_line_cut"
+	eventSetAside = "audit.set_aside" // with the digest of its checkpoint
 )
 
 // tell adds an event and its leaf, in the transaction of what it tells of.
@@ -61,14 +62,24 @@ func scanTree(row *sql.Row) (ledger.Tree, error) {
 	return ledger.ParseTree(size, peaks)
 }
 
-// Keep lets a log follow the journal, from which it is then the journal's to
-// close. It fails if the log does not hold what the journal does.
+// Keep lets a log follow the journal; it is the journal's to close from then
+// on. It fails if the log does not hold what the journal does, with the reason
+// ledger.StoreOlder if it holds more.
 func (j *Journal) Keep(ctx context.Context, log *ledger.Log) error {
-	j.log, j.export = log, ledger.NewExport(source{j}, log)
-	if err := j.export.CatchUp(ctx); err != nil {
-		return fault.Wrap(fault.CodeOf(err), err, "%s If the journal was restored from an old copy, move the executor's audit away, start the executor again, and raise the epoch at the gate.", fault.TextOf(err)).Because("audit_failed")
+	export := ledger.NewExport(source{j}, log)
+	if err := export.CatchUp(ctx); err != nil {
+		return err
 	}
+	j.log, j.export = log, export
 	return j.Anchor(ctx)
+}
+
+// SetAside records that an audit which knew more than the journal was set
+// aside, and what it held.
+func (j *Journal) SetAside(ctx context.Context, checkpoint []byte) error {
+	return j.transact(ctx, func(tx *sql.Tx) error {
+		return j.tell(ctx, tx, event{Type: eventSetAside, Timestamp: writ.At(j.sys.Now()), Digest: writ.DigestBytes(checkpoint)})
+	})
 }
 
 // catchUp makes every event durable in the log.
