@@ -251,6 +251,15 @@ func (w *walker) read(c *call, args []word) {
 		} else if options && a.many && !a.tame && !n.optionsSafe {
 			w.unknown(c, a, "the word "+a.show()+" may become several, and one of them an option")
 		}
+		if options && a.known && len(a.text) > 1 && a.text[0] == '+' {
+			if o := n.lookup(a.text[:2]); o != nil { // +o switches off, or +r something else on
+				if c.opts = append(c.opts, given{opt: o, at: *a}); o.takes && !o.optional {
+					c.opts = c.opts[:len(c.opts)-1]
+					i = w.value(c, o, args, i)
+				}
+				continue
+			}
+		}
 		if n.verb != nil && len(c.operands) == 0 && w.verb(c, a) {
 			continue
 		}

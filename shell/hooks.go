@@ -316,6 +316,9 @@ func hookRead(w *walker, c *call) {
 // a file. What comes over its input is in the effects of the command.
 func hookSh(w *walker, c *call) {
 	if c.dry {
+		if c.has("-c") == nil && len(c.operands) > 0 { // what cannot be read is shown
+			w.pathRead(&c.operands[0], c.node.path, false)
+		}
 		return
 	}
 	if c.has("-c") == nil {
