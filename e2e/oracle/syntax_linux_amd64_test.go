@@ -55,18 +55,5 @@ func (g *generator) confuse() (string, bool) {
 			s += "\nesac"
 		}
 	}
-	for _, k := range knownGaps {
-		if matches(`(?s).*(`+k+`).*`, s) {
-			return s, false
-		}
-	}
 	return s, strings.Contains(s, "new")
-}
-
-// knownGaps are forms in which the parser and bash disagree, and which the
-// classifier does not yet refuse.
-var knownGaps = []string{
-	`\$\{.*[<>]\(`,
-	"`.*['<].*`",
-	`>&.*-`,
 }
