@@ -306,7 +306,10 @@ func (a *attempts) opened(n *notice, dir int32, path, flags uint64) {
 
 // add notes a change, unless it is a named trace.
 func (a *attempts) add(n *notice, what, where string) {
-	program, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", n.pid))
+	program, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", n.pid))
+	if err != nil {
+		return // it was killed meanwhile, and its call with it
+	}
 	name := strings.TrimSpace(string(program))
 	if entry := what + " " + where + " (" + name + ")"; !trace(name, what, where) && !slices.Contains(a.changes, entry) && len(a.changes) < 20 {
 		a.changes = append(a.changes, entry)

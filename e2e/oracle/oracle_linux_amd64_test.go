@@ -26,14 +26,14 @@ const (
 
 // fair is how long all texts of one program may take: a few slow ones would
 // take nearly all the time there is.
-var fair = flag.Duration("oracle.fair", 500*time.Millisecond, "how long the texts of one program may take together")
+var fair = flag.Duration("oracle.fair", 400*time.Millisecond, "how long the texts of one program may take together")
 
 // item is one text that the classifier calls read-only.
 type item struct {
 	verdict shell.Verdict
 	from    string // where it comes from
 	name    string // of its command, if it is not the first word
-	always  bool   // it is never passed over
+	always  bool   // it is never passed over: bash is all it needs
 }
 
 // finding is a text that changed something.
@@ -210,10 +210,10 @@ func load(t *testing.T) *shell.Knowledge {
 func corpora(t *testing.T, k *shell.Knowledge) (list []item) {
 	t.Helper()
 	seen := map[string]bool{}
-	add := func(cmd, from string, own bool) {
+	add := func(cmd, from string) {
 		if v := k.Classify(cmd); v.Class == writ.ReadOnly && !seen[v.Command] {
 			seen[v.Command] = true
-			list = append(list, item{verdict: v, from: from, always: own})
+			list = append(list, item{verdict: v, from: from})
 		}
 	}
 	files, err := filepath.Glob("../../shell/testdata/*.jsonl")
@@ -239,13 +239,13 @@ func corpora(t *testing.T, k *shell.Knowledge) (list []item) {
 			if err := json.Unmarshal([]byte(line), &l); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			add(l.Cmd, filepath.Base(name), strings.HasPrefix(name, ".."))
+			add(l.Cmd, filepath.Base(name))
 		}
 	}
 	for _, name := range k.Names() {
 		info, _ := k.Command(name)
 		for _, e := range info.Examples {
-			add(e.Command, info.File, false)
+			add(e.Command, info.File)
 		}
 	}
 	return list

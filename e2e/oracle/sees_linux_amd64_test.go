@@ -67,7 +67,7 @@ func TestOracle_sees(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o, err := w.run(order{Text: tt.text, Limit: short})
+		o, err := w.run(order{Text: tt.text, Limit: patience})
 		if err != nil {
 			t.Fatal(err)
 		}
