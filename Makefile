@@ -13,7 +13,7 @@ GOLDEN = find . -path ./.git -prune -o \( -path '*/testdata/*' -o -name deps.txt
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: build test check fmt vet staticcheck guard race golden-before golden-after demo bench fuzz oracle yardstick clean help
+.PHONY: build test check fmt vet staticcheck guard race golden-before golden-after demo bench tamper fuzz oracle yardstick clean help
 
 build: ## the three programs, into bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o $(BIN)/writ ./ctl
@@ -53,6 +53,11 @@ golden-after:
 
 demo: build ## one change from request to receipt and back; KEEP=1 leaves it running
 	$(GO) run ./e2e/demo $(if $(KEEP),-keep)
+
+TAMPERINGS  ?= 100000
+
+tamper: ## TAMPERINGS (100000) mutations of an audit's files, each of which must be found
+	WRIT_TAMPER=$(TAMPERINGS) $(GO) test -count=1 -timeout 60m -v -run 'TestVerify_findsEveryTampering|TestRotate_often' ./ledger
 
 bench: ## all benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem -p 1 $$(grep -rl --include='*_test.go' '^func Benchmark' . | xargs -r dirname | sort -u)

@@ -36,7 +36,7 @@ type place struct {
 	count  int // of events; the store runs one Update at a time
 }
 
-func open(t *testing.T, dir string) *place {
+func open(t testing.TB, dir string) *place {
 	t.Helper()
 	s, err := sqlite.Open(t.Context(), filepath.Join(dir, "gate.db"))
 	if err != nil {
