@@ -258,3 +258,43 @@ func TestAdmin(t *testing.T) {
 		}
 	}
 }
+
+// A probe is answered with findings, a raise with none, and what was admitted can
+// be asked for; none of them writes anything.
+func TestLink_afterwards(t *testing.T) {
+	t.Parallel()
+	w := executortest.New(t)
+	c := link(t, w)
+	step := w.Step(t, "s1", "thing.set", writ.Object{"name": "a", "value": "new"})
+	o := w.Approved(t, writ.Stop, step)
+	sealed := w.Seal(t, o)
+	w.Run(t, o)
+	w.Recorder.Reset()
+	var admitted writ.Admissions
+	if _, err := call(t, c, "GET", writ.PathSpent, nil, &admitted); err != nil || len(admitted.Admitted) != 1 || !bytes.Equal(admitted.Admitted[0].Sealed, sealed) || !admitted.Admitted[0].Finished {
+		t.Errorf("%+v %v", admitted, err)
+	}
+	if _, err := call(t, c, "GET", writ.PathSpent+"?after="+o.Run, nil, &admitted); err != nil || len(admitted.Admitted) != 0 {
+		t.Errorf("after the last: %+v %v", admitted, err)
+	}
+	asks := *w.Writ(writ.Probe, o.Envelope.Steps...)
+	asks.Run, asks.Envelope, asks.Fences = o.Run, o.Envelope, []writ.Fence{}
+	var found writ.Findings
+	if status, err := call(t, c, "POST", writ.PathWrits, w.Seal(t, &asks), &found); err != nil || status != 200 || len(found.Findings) != 1 {
+		t.Errorf("probe: %d %+v %v", status, found, err)
+	}
+	if status, err := call(t, c, "POST", writ.PathWrits, w.Seal(t, &asks), nil); status != 409 || fault.CodeOf(err) != fault.Spent {
+		t.Errorf("a probe twice: %d %v", status, err)
+	}
+	raise := w.Writ(writ.Raise)
+	raise.Envelope, raise.Epoch = writ.Envelope{Steps: []writ.Step{}}, 7
+	if status, err := call(t, c, "POST", writ.PathWrits, w.Seal(t, raise), &found); err != nil || status != 200 || len(found.Findings) != 0 {
+		t.Errorf("raise: %d %+v %v", status, found, err)
+	}
+	if _, err := call(t, c, "POST", writ.PathWrits, w.Seal(t, w.Writ(writ.Observe, step)), nil); fault.ReasonOf(err) != "stale_epoch" {
+		t.Errorf("of an earlier epoch: %v", err)
+	}
+	if n := len(w.Recorder.Writes()); n != 0 {
+		t.Errorf("%d writes were sent", n)
+	}
+}

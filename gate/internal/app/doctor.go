@@ -1,12 +1,15 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +18,7 @@ import (
 	"writ/gate/internal/auth"
 	"writ/gate/internal/config"
 	"writ/gate/internal/policy"
+	"writ/gate/internal/store/sqlite"
 	"writ/ledger"
 )
 
@@ -24,8 +28,8 @@ func (p *program) doctorCommand() *cobra.Command {
 		Use:   "doctor",
 		Short: "Look at the gate's directory and say what is wrong and what mends it",
 		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			checks := p.doctor()
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			checks := p.doctor(cmd.Context())
 			if asJSON {
 				return p.print(checks)
 			}
@@ -45,7 +49,7 @@ func (p *program) doctorCommand() *cobra.Command {
 }
 
 // doctor looks at the directory, whether a gate runs in it or not.
-func (p *program) doctor() []api.HealthCheck {
+func (p *program) doctor(ctx context.Context) []api.HealthCheck {
 	var checks []api.HealthCheck
 	check := func(name, good string, err error) bool {
 		c := api.HealthCheck{Name: name, OK: err == nil, Text: good}
@@ -87,30 +91,53 @@ func (p *program) doctor() []api.HealthCheck {
 	}
 	_, err = loadCatalog(c.Catalog)
 	check("catalog", "the actions are valid and keep their examples", err)
-	text, err := verifyAudit(c)
-	check("audit", text, err)
+	text, events, err := verifyAudit(c)
+	if check("audit", text, err) {
+		check("memory", "the gate's memory is no older than its audit", p.examineMemory(ctx, c, events))
+	}
 	return checks
+}
+
+// examineMemory compares the store of a gate that does not run with its audit. A
+// running one did that when it started.
+func (p *program) examineMemory(ctx context.Context, c *config.Config, events int64) error {
+	dialer := net.Dialer{Timeout: time.Second}
+	if conn, err := dialer.DialContext(ctx, "unix", c.Listen.Socket); err == nil {
+		return conn.Close()
+	}
+	if _, err := os.Lstat(c.Path(config.StoreFile)); errors.Is(err, fs.ErrNotExist) && events == 0 {
+		return nil
+	}
+	memory, err := sqlite.Open(ctx, c.Path(config.StoreFile))
+	if err != nil {
+		return err
+	}
+	ahead, err := newer(ctx, memory, events)
+	if err = errors.Join(err, memory.Close()); err == nil && ahead {
+		err = fault.New(fault.Unavailable, "The audit holds more events than the gate's memory, which was restored from an old copy. Restore a newer one, or else mend it. Run: writ recover")
+	}
+	return err
 }
 
 // verifyAudit reads the audit as a stranger would, and compares it with the
 // copy of its checkpoint, if that lies in a file.
-func verifyAudit(c *config.Config) (string, error) {
+func verifyAudit(c *config.Config) (text string, events int64, err error) {
 	var against ledger.Against
 	if path := c.Checkpoint.Path; path != "" {
 		kept, err := os.ReadFile(path)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return "", fault.Wrap(fault.Unavailable, err, "The copy of the checkpoint, %s, cannot be read.", path)
+			return "", 0, fault.Wrap(fault.Unavailable, err, "The copy of the checkpoint, %s, cannot be read.", path)
 		}
 		if against.Checkpoint = kept; err != nil {
-			return "", fault.Wrap(fault.Unavailable, err, "There is no copy of the checkpoint at %s. Start the gate once, and see that it can write there.", path)
+			return "", 0, fault.Wrap(fault.Unavailable, err, "There is no copy of the checkpoint at %s. Start the gate once, and see that it can write there.", path)
 		}
 	}
 	if _, err := os.Lstat(c.Audit); errors.Is(err, fs.ErrNotExist) && against.Checkpoint == nil {
-		return "there is no event yet", nil
+		return "there is no event yet", 0, nil
 	}
 	report, err := ledger.Verify(c.Audit, against)
 	if err != nil {
-		return "", fault.Wrap(fault.CodeOf(err), err, "The audit %s is not in order. %s", c.Audit, fault.TextOf(err)).Because(fault.ReasonOf(err))
+		return "", 0, fault.Wrap(fault.CodeOf(err), err, "The audit %s is not in order. %s", c.Audit, fault.TextOf(err)).Because(fault.ReasonOf(err))
 	}
-	return report.String(), nil
+	return report.String(), report.Events, nil
 }
