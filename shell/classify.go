@@ -180,11 +180,17 @@ func (w *walker) inner(command string, start, end int, other bool) {
 	w.depth--
 }
 
-// readsDifferently says whether a shell of the POSIX kind sees other commands in
-// a text than bash: to it, [[ a > b ]] writes a file, and &> is two things.
+// readsDifferently says whether a shell of the POSIX kind sees other commands or
+// words in a text than bash: to it, [[ a > b ]] writes a file, &> is two things,
+// and neither $'…' nor {a,b} means anything.
 func readsDifferently(text string, bash *syntax.File) bool {
-	if !strings.ContainsAny(text, "[(&|<$+") && !strings.Contains(text, "function") {
-		return false
+	differs := false
+	syntax.Walk(bash, func(n syntax.Node) bool {
+		differs = differs || onlyBash(n)
+		return !differs
+	})
+	if differs || !strings.ContainsAny(text, "[(&|<>") {
+		return differs
 	}
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(text), "")
 	if err != nil {
@@ -193,6 +199,29 @@ func readsDifferently(text string, bash *syntax.File) bool {
 	var as, other strings.Builder
 	printer := syntax.NewPrinter()
 	return errors.Join(printer.Print(&as, bash), printer.Print(&other, file)) != nil || as.String() != other.String()
+}
+
+// onlyBash says whether another shell makes other words of a node, or gives
+// variables other values.
+func onlyBash(n syntax.Node) bool {
+	switch n := n.(type) {
+	case *syntax.SglQuoted:
+		return n.Dollar
+	case *syntax.DblQuoted:
+		return n.Dollar
+	case *syntax.Assign:
+		return n.Append || n.Index != nil || n.Array != nil
+	case *syntax.ArithmExp:
+		return n.Bracket
+	case *syntax.Word:
+		return countBraces(n) > 0
+	case *syntax.DeclClause: // of export and its like, the others split what is assigned
+		return n.Variant.Value != "export" && n.Variant.Value != "readonly" && n.Variant.Value != "local" ||
+			slices.ContainsFunc(n.Args, func(a *syntax.Assign) bool { return a.Value != nil && a.Value.Lit() == "" })
+	case *syntax.LetClause, *syntax.TestClause, *syntax.ArithmCmd, *syntax.ProcSubst, *syntax.ExtGlob, *syntax.CoprocClause:
+		return true
+	}
+	return false
 }
 
 // settle judges what could only be judged with the whole text read.
