@@ -48,6 +48,17 @@ type Checkpoint struct {
 	Events     int64  `json:"events" doc:"How many it covers"`
 }
 
+// Evidence is all that proves what became of a change.
+type Evidence struct {
+	Files []EvidenceFile `json:"files"`
+}
+
+// EvidenceFile is one file of it.
+type EvidenceFile struct {
+	Name    string `json:"name"`
+	Content []byte `json:"content"`
+}
+
 // Lock is an exclusive hold on an entity.
 type Lock struct {
 	Entity   string    `json:"entity"`

@@ -30,6 +30,7 @@ const (
 	ChangeProbe    = "change.probe"
 	ChangeSettle   = "change.reconcile"
 	ChangeArtifact = "change.artifact"
+	ChangeEvidence = "change.evidence"
 	EventList      = "event.list"
 	CheckpointGet  = "checkpoint.get"
 	LockList       = "lock.list"
@@ -56,6 +57,7 @@ func Operations() []Operation {
 		{ChangeProbe, "POST", "/v1/changes/{id}/probe", "Look at a target that a change left in doubt; nothing is written and nothing decided"},
 		{ChangeSettle, "POST", "/v1/changes/{id}/reconciliation", "Decide on exactly what was found of a change in doubt"},
 		{ChangeArtifact, "GET", "/v1/changes/{id}/artifact", "The account of one change, in eleven sections"},
+		{ChangeEvidence, "GET", "/v1/changes/{id}/evidence", "All that proves what became of one change, to be verified elsewhere"},
 		{EventList, "GET", "/v1/events", "Audit events, oldest first"},
 		{CheckpointGet, "GET", "/v1/checkpoint", "A signed checkpoint of all audit events; keep it elsewhere"},
 		{LockList, "GET", "/v1/locks", "Who holds which entity"},

@@ -279,6 +279,11 @@ func (c *Client) Events(ctx context.Context, f EventFilter) (out api.Events, err
 	return out, c.do(ctx, call{operation: api.EventList, query: q}, &out)
 }
 
+// Evidence returns all that proves what became of a change.
+func (c *Client) Evidence(ctx context.Context, id string) (out api.Evidence, err error) {
+	return out, c.do(ctx, call{operation: api.ChangeEvidence, of: id}, &out)
+}
+
 // Checkpoint returns a signed checkpoint of all audit events.
 func (c *Client) Checkpoint(ctx context.Context) (out api.Checkpoint, err error) {
 	return out, c.do(ctx, call{operation: api.CheckpointGet}, &out)

@@ -193,3 +193,27 @@ func (s snapshot) readTile(dir, path string) ([]byte, error) {
 	}
 	return os.ReadFile(filepath.Join(dir, path))
 }
+
+// OpenSeams reads a checkpoint without the ledger itself: from the first lines
+// of its segments follows which key may sign it. It returns the keys as well, in
+// the order in which they signed.
+func OpenSeams(seams [][]byte, signed []byte) (Checkpoint, []string, error) {
+	v := new(verification)
+	var before *seam
+	for i, line := range seams {
+		s, err := parseSeam(line, before, seams[max(i-1, 0)])
+		if err != nil {
+			return Checkpoint{}, nil, err
+		}
+		v.segments, before = append(v.segments, &segment{seam: s, line: line}), s
+	}
+	if before == nil {
+		return Checkpoint{}, nil, badSeam(nil, "there is none")
+	}
+	v.report.Origin = before.Origin
+	c, err := v.checkpoint(signed)
+	return c, (&Reader{v}).Keys(), err
+}
+
+// Dir returns the directory of the ledger.
+func (l *Log) Dir() string { return l.dir }

@@ -87,7 +87,7 @@ To begin, in an empty directory:   writ init   then   writ up`,
 	}
 	add(groupAsk, p.proposeCommand(), p.waitCommand(), p.cancelCommand(), p.executeCommand(), p.rollbackCommand())
 	add(groupDecide, p.approveCommand(), p.rejectCommand(), p.reconcileCommand())
-	add(groupLook, p.listCommand(), p.showCommand(), p.artifactCommand(), p.auditCommand(), p.locksCommand(),
+	add(groupLook, p.listCommand(), p.showCommand(), p.artifactCommand(), p.explainCommand(), p.evidenceCommand(), p.auditCommand(), p.locksCommand(),
 		p.actionsCommand(), p.policyCommand(), p.classifyCommand(), p.commandsCommand())
 	add(groupOperate, p.initCommand(), p.upCommand(), p.doctorCommand(), p.recoverCommand(), p.systemsCommand(), p.vaultCommand(),
 		p.principalsCommand(), p.catalogCommand(), p.versionCommand())

@@ -70,7 +70,7 @@ func (p *program) run(ctx context.Context) (err error) {
 		Sys: p.sys, Store: memory, Audit: record, Executor: link.New(c.Executor.Socket, writ.NewKeyring(c.executorKey)),
 		Catalog: c.actions, Policy: c.rules, Key: c.key, Epoch: c.Epoch, FirstAnswer: c.FirstAnswer,
 	})
-	handler, err := rest.New(rest.Config{Gate: &ops.Gate{Pipeline: pipe, Record: record, Version: api.Version}, Who: c.principals, Hosts: c.Hosts, Log: p.sys.Log})
+	handler, err := rest.New(rest.Config{Gate: &ops.Gate{Pipeline: pipe, Record: record, ExecutorKey: c.executorKey, Version: api.Version}, Who: c.principals, Hosts: c.Hosts, Log: p.sys.Log})
 	if err != nil {
 		return err
 	}

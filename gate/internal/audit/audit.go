@@ -142,6 +142,35 @@ func (a *Audit) Checkpoint() (signed []byte, err error) {
 	return signed, err
 }
 
+// Prove signs all events and returns the checkpoint, the first lines of the
+// segments, and for each sequence the proof that the checkpoint covers it.
+func (a *Audit) Prove(ctx context.Context, sequences []int64) (signed []byte, seams [][]byte, proofs [][]ledger.Hash, err error) {
+	if err := a.Anchor(ctx); err != nil {
+		return nil, nil, nil, err
+	}
+	r, err := ledger.Read(a.Log.Dir())
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	defer r.Close()
+	for _, n := range sequences {
+		proof, err := r.Prove(n)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		proofs = append(proofs, proof)
+	}
+	signed, _ = r.Checkpoint()
+	return signed, r.Seams(), proofs, nil
+}
+
+// Read records that somebody was handed all that proves a change.
+func (a *Audit) Read(ctx context.Context, user, changeID string) error {
+	e := a.event(model.EvidenceRead)
+	e.User, e.ChangeID = user, changeID
+	return a.Store.Update(ctx, func(tx store.Tx) error { return tx.Append(e) })
+}
+
 // CopyState returns where the second place is, "" if there is none, and why the
 // last copy to it failed.
 func (a *Audit) CopyState() (string, error) {

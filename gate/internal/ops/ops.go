@@ -6,6 +6,7 @@ package ops
 
 import (
 	"context"
+	"crypto/ed25519"
 	"reflect"
 	"slices"
 
@@ -13,19 +14,27 @@ import (
 	"writ/fault"
 	"writ/gate/internal/model"
 	"writ/gate/internal/pipeline"
+	"writ/ledger"
 )
 
 // Gate is what operations act on.
 type Gate struct {
 	Pipeline *pipeline.Pipeline
 	Record   Record
-	Version  string
+	// ExecutorKey is the public key that receipts are signed with.
+	ExecutorKey ed25519.PublicKey
+	Version     string
 }
 
 // Record is the audit as others may look at it.
 type Record interface {
 	// Checkpoint returns a signed checkpoint of all events.
 	Checkpoint() ([]byte, error)
+	// Prove returns a signed checkpoint, the first lines of the segments, and for
+	// each sequence the proof that the checkpoint covers it.
+	Prove(ctx context.Context, sequences []int64) (signed []byte, seams [][]byte, proofs [][]ledger.Hash, err error)
+	// Read records that somebody was handed all that proves a change.
+	Read(ctx context.Context, user, changeID string) error
 	// CopyState returns where the newest checkpoint is copied to, "" for nowhere,
 	// and why the last copy failed.
 	CopyState() (string, error)
@@ -84,6 +93,7 @@ func All() []Op {
 		api.ChangeProbe:    define(changeProbe, model.Approver, model.Operator),
 		api.ChangeSettle:   define(changeSettle, model.Approver),
 		api.ChangeArtifact: tool(define(changeArtifact)),
+		api.ChangeEvidence: define(changeEvidence),
 		api.EventList:      define(eventList),
 		api.CheckpointGet:  define(checkpointGet),
 		api.LockList:       define(lockList),

@@ -1,0 +1,263 @@
+// Package evidence is all that proves what became of one change, as files that
+// can be verified without writ running, and the five sentences that follow from
+// them.
+//
+// The files, all JSON but the last two:
+//
+//	request.json       the request; its digest is in the envelope
+//	preview.json       what was shown would change; its digest is in the envelope
+//	envelope.json      what was decided on; its digest is what approvers approved
+//	writ.json          the writ as the gate signed it, with the approvals; absent if there was none
+//	receipts/0001.json the receipts as the executor signed them, by sequence
+//	events.json        every event of the change as it stands in the audit, with its inclusion proof
+//	keys.json          the public keys of gate and executor, to be compared with those one knows
+//	checkpoint         a signed checkpoint of the gate's audit that covers those events
+//	seams.jsonl        the first lines of the audit's segments, from which follows who may sign it
+package evidence
+
+import (
+	"crypto/ed25519"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"writ"
+	"writ/fault"
+	"writ/ledger"
+)
+
+// The names of the files.
+const (
+	Request    = "request.json"
+	Preview    = "preview.json"
+	Envelope   = "envelope.json"
+	Writ       = "writ.json"
+	Receipts   = "receipts/"
+	Events     = "events.json"
+	Keys       = "keys.json"
+	Checkpoint = "checkpoint"
+	Seams      = "seams.jsonl"
+)
+
+// Event is one event of the change, proven.
+type Event struct {
+	Sequence int64         `json:"sequence"`
+	Line     string        `json:"line"` // exactly as in the audit
+	Proof    []ledger.Hash `json:"proof"`
+}
+
+// KeyPair is the content of keys.json: public keys in base64.
+type KeyPair struct {
+	Gate     ed25519.PublicKey `json:"gate"`
+	Executor ed25519.PublicKey `json:"executor"`
+}
+
+// Account is what the files prove.
+type Account struct {
+	ChangeID  string     `json:"change_id"`
+	Origin    string     `json:"origin"` // of the gate's audit
+	Events    int        `json:"events"` // of the change, each proven
+	Covered   int64      `json:"covered"`
+	Receipts  int        `json:"receipts"`
+	Gate      string     `json:"gate_key_id"`
+	Executor  string     `json:"executor_key_id"`
+	Backups   []string   `json:"backups"` // reference and digest of each
+	Sentences []Sentence `json:"sentences"`
+}
+
+// Sentence answers one question, with the records it rests on.
+type Sentence struct {
+	Question string   `json:"question"`
+	Text     string   `json:"text"`
+	Records  []string `json:"records"`
+}
+
+// told is what is read of an event.
+type told struct {
+	Sequence int64       `json:"sequence"`
+	Type     string      `json:"event"`
+	At       writ.Time   `json:"timestamp"`
+	ChangeID string      `json:"change_id"`
+	User     string      `json:"user"`
+	Step     string      `json:"step"`
+	Status   string      `json:"status"`
+	Envelope writ.Digest `json:"envelope_digest"`
+	Detail   struct {
+		RequestDigest writ.Digest `json:"request_digest"`
+		WritDigest    writ.Digest `json:"writ_digest"`
+		ReceiptDigest writ.Digest `json:"receipt_digest"`
+		Executor      string      `json:"executor_checkpoint"`
+	} `json:"detail"`
+}
+
+// bundle is the files on their way through verification.
+type bundle struct {
+	files    map[string][]byte
+	keys     KeyPair
+	events   []told
+	envelope *writ.Envelope
+	writ     *writ.Writ
+	receipts []writ.Receipt
+	account  Account
+}
+
+// Verify checks every digest, every proof and both signatures. The keys that
+// the files name are believed; their ids are in the account, to be compared.
+func Verify(files map[string][]byte) (*Account, error) {
+	b := &bundle{files: files}
+	for _, check := range []func() error{b.readKeys, b.readEvents, b.readEnvelope, b.readWrit, b.readReceipts} {
+		if err := check(); err != nil {
+			return nil, err
+		}
+	}
+	b.explain()
+	return &b.account, nil
+}
+
+func wrong(cause error, format string, args ...any) error {
+	return fault.Wrap(fault.Invalid, cause, "The evidence is not in order: %s.", fmt.Sprintf(format, args...)).Because("bad_evidence")
+}
+
+func (b *bundle) readKeys() error {
+	if err := json.Unmarshal(b.files[Keys], &b.keys); err != nil || len(b.keys.Gate) != ed25519.PublicKeySize || len(b.keys.Executor) != ed25519.PublicKeySize {
+		return wrong(err, "%s does not hold the keys of gate and executor", Keys)
+	}
+	b.account.Gate, b.account.Executor = writ.KeyID(b.keys.Gate), writ.KeyID(b.keys.Executor)
+	return nil
+}
+
+// readEvents proves the events against the checkpoint, and the checkpoint
+// against the keys.
+func (b *bundle) readEvents() error {
+	var seams [][]byte
+	for line := range strings.Lines(string(b.files[Seams])) {
+		seams = append(seams, []byte(strings.TrimSuffix(line, "\n")))
+	}
+	c, keys, err := ledger.OpenSeams(seams, b.files[Checkpoint])
+	if err != nil {
+		return wrong(err, "the checkpoint is refused (%s)", fault.TextOf(err))
+	}
+	if public, err := ledger.PublicKey(c.Origin, b.keys.Gate); err != nil || !slices.Contains(keys, public) {
+		return wrong(err, "the key of the gate did not sign the audit")
+	}
+	b.account.Origin, b.account.Covered = c.Origin, c.Size
+	var events []Event
+	if err := json.Unmarshal(b.files[Events], &events); err != nil || len(events) == 0 {
+		return wrong(err, "%s has no events", Events)
+	}
+	for i, e := range events {
+		var t told
+		if err := json.Unmarshal([]byte(e.Line), &t); err != nil || t.Sequence != e.Sequence || i > 0 && t.ChangeID != b.account.ChangeID || i > 0 && t.Sequence <= events[i-1].Sequence {
+			return wrong(err, "event %d is of another change or out of order", e.Sequence)
+		}
+		if err := ledger.Proves(c, e.Sequence, []byte(e.Line), e.Proof); err != nil {
+			return wrong(err, "event %d is not in the audit as it is told here", e.Sequence)
+		}
+		b.account.ChangeID = t.ChangeID
+		b.events = append(b.events, t)
+	}
+	b.account.Events = len(b.events)
+	return nil
+}
+
+// readEnvelope compares what was decided on with the digests in the events.
+func (b *bundle) readEnvelope() error {
+	for _, e := range b.events {
+		if d := e.Detail.RequestDigest; d != "" && d != writ.DigestBytes(b.files[Request]) {
+			return wrong(nil, "the request is not the one of event %d", e.Sequence)
+		}
+	}
+	text, ok := b.files[Envelope]
+	if !ok {
+		return nil // it was never decided on
+	}
+	b.envelope = new(writ.Envelope)
+	if err := writ.Decode(text, b.envelope); err != nil {
+		return wrong(err, "the envelope cannot be read")
+	}
+	digest, err := b.envelope.Digest()
+	switch {
+	case err != nil || digest != writ.DigestBytes(text):
+		return wrong(err, "the envelope is not in canonical form")
+	case b.envelope.ChangeID != b.account.ChangeID:
+		return wrong(nil, "the envelope is of another change")
+	case b.envelope.RequestDigest != writ.DigestBytes(b.files[Request]):
+		return wrong(nil, "the request is not the one that was decided on")
+	case b.envelope.PreviewDigest != writ.DigestBytes(b.files[Preview]):
+		return wrong(nil, "the preview is not the one that was shown")
+	}
+	for _, e := range b.events {
+		if e.Envelope != "" && e.Envelope != digest {
+			return wrong(nil, "the envelope is not the one of event %d", e.Sequence)
+		}
+	}
+	return nil
+}
+
+// readWrit checks the gate's signature, and that the approvals are of this envelope.
+func (b *bundle) readWrit() error {
+	claimed := b.digests(func(t told) writ.Digest { return t.Detail.WritDigest })
+	sealed, ok := b.files[Writ]
+	if !ok {
+		if len(claimed) > 0 {
+			return wrong(nil, "the writ is missing")
+		}
+		return nil
+	}
+	b.writ = new(writ.Writ)
+	if err := writ.Open(writ.KindWrit, sealed, writ.NewKeyring(b.keys.Gate), b.writ); err != nil {
+		return wrong(err, "the writ is refused (%s)", fault.TextOf(err))
+	}
+	digest, err := b.writ.Envelope.Digest()
+	if err != nil || digest != writ.DigestBytes(b.files[Envelope]) || !slices.Contains(claimed, writ.DigestBytes(sealed)) {
+		return wrong(err, "the writ is not of this envelope, or no event tells of it")
+	}
+	for _, a := range b.writ.Approvals {
+		if a.EnvelopeDigest != digest {
+			return wrong(nil, "the approval %s is of another envelope", a.ID)
+		}
+	}
+	return nil
+}
+
+// readReceipts checks the executor's signatures and its audit's checkpoints.
+func (b *bundle) readReceipts() error {
+	recorded := b.digests(func(t told) writ.Digest { return t.Detail.ReceiptDigest })
+	keys := writ.NewKeyring(b.keys.Executor)
+	for n := 1; ; n++ {
+		sealed, ok := b.files[fmt.Sprintf("%s%04d.json", Receipts, n)]
+		if !ok {
+			break
+		}
+		var r writ.Receipt
+		if err := writ.Open(writ.KindReceipt, sealed, keys, &r); err != nil {
+			return wrong(err, "receipt %d is refused (%s)", n, fault.TextOf(err))
+		}
+		if b.writ == nil || r.WritDigest != writ.DigestBytes(b.files[Writ]) || !slices.Contains(recorded, writ.DigestBytes(sealed)) {
+			return wrong(nil, "receipt %d is not of this writ, or no event tells of it", n)
+		}
+		if _, err := ledger.OpenCheckpoint([]byte(r.Checkpoint), keys); err != nil {
+			return wrong(err, "receipt %d has no checkpoint of the executor's audit", n)
+		}
+		if r.BackupDigest != "" {
+			b.account.Backups = append(b.account.Backups, r.BackupReference+" "+string(r.BackupDigest))
+		}
+		b.receipts = append(b.receipts, r)
+	}
+	if len(b.receipts) != len(recorded) {
+		return wrong(nil, "%d receipts are told of, and %d are there", len(recorded), len(b.receipts))
+	}
+	b.account.Receipts = len(b.receipts)
+	return nil
+}
+
+// digests returns what of names in the events.
+func (b *bundle) digests(of func(told) writ.Digest) (all []writ.Digest) {
+	for _, t := range b.events {
+		if d := of(t); d != "" {
+			all = append(all, d)
+		}
+	}
+	return all
+}
