@@ -89,6 +89,10 @@ func signedWith(signed []byte, public string) error {
 	if again, err := note.Sign(n); err != nil || !bytes.Equal(again, signed) || len(n.UnverifiedSigs) > 0 {
 		return badCheckpoint(err, "it is not written as its signer writes it")
 	}
+	// The last character of a signature has bits that stand for nothing.
+	if _, err := base64.StdEncoding.Strict().DecodeString(n.Sigs[0].Base64); err != nil {
+		return badCheckpoint(err, "its signature is not written as its signer writes it")
+	}
 	return nil
 }
 

@@ -54,6 +54,12 @@ func TestVerify_namesTheFirstWrongEvent(t *testing.T) {
 		{"a signature added to the checkpoint", func(t *testing.T, dir string) {
 			edit(t, filepath.Join(dir, "checkpoint"), func(s string) string { return s + "— other AAAAAAAA\n" })
 		}, "bad_checkpoint", "own checkpoint is refused"},
+		{"a signature of the same meaning", func(t *testing.T, dir string) {
+			edit(t, filepath.Join(dir, "checkpoint"), func(s string) string {
+				at := len(s) - 3 // before the padding and the newline
+				return s[:at] + string(s[at]+1) + s[at+1:]
+			})
+		}, "bad_checkpoint", "own checkpoint is refused"},
 		{"a seam for a checkpoint", func(t *testing.T, dir string) {
 			edit(t, filepath.Join(dir, "checkpoint"), func(string) string { return "x\n0\nx\n\n" })
 		}, "bad_checkpoint", "own checkpoint is refused"},

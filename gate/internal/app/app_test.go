@@ -19,6 +19,7 @@ import (
 	"writ/client"
 	"writ/fault"
 	"writ/gate/internal/app"
+	"writ/ledger"
 )
 
 type result struct {
@@ -315,4 +316,53 @@ func spoilt(h *home) error {
 	}
 	return errors.Join(os.WriteFile(h.path("audit/checkpoint"), nil, 0o600),
 		os.WriteFile(h.path("audit/segment/000000000000.jsonl"), []byte("{}\n"), 0o600))
+}
+
+// A new key goes on where the old one was, and whoever knows the old one can
+// verify all of it; a crash in between is mended by the same command.
+func TestRotateKey(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	run := func() {
+		t.Helper()
+		g := h.start()
+		g.stop()
+		if status := <-g.ended; status != 0 {
+			t.Fatalf("the gate ended with %d: %s", status, g.log.text.String())
+		}
+	}
+	run()
+	before, err := ledger.Verify(h.path("audit"), ledger.Against{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, err := os.ReadFile(h.path("gate.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := h.run("rotate-key"); r.status != 0 || !strings.Contains(r.stdout, "public_key") {
+		t.Fatalf("rotate-key: %d %s%s", r.status, r.stdout, r.stderr)
+	}
+	next, err := os.ReadFile(h.path("gate.key"))
+	if err != nil || string(next) == string(old) {
+		t.Fatalf("the key stayed: %v", err)
+	}
+	// As after a crash before the new key was put in its place.
+	if err := errors.Join(os.Rename(h.path("gate.key"), h.path("gate.key.next")), os.WriteFile(h.path("gate.key"), old, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if r := h.run("run"); r.status == 0 || !strings.Contains(r.stderr, "rotate-key") {
+		t.Errorf("with the old key: %d %s", r.status, r.stderr)
+	}
+	if r := h.run("rotate-key"); r.status != 0 {
+		t.Fatalf("rotate-key again: %d %s", r.status, r.stderr)
+	}
+	if now, err := os.ReadFile(h.path("gate.key")); err != nil || string(now) != string(next) {
+		t.Errorf("a third key was made: %v", err)
+	}
+	run()
+	after, err := ledger.Verify(h.path("audit"), ledger.Against{Key: before.Key})
+	if err != nil || after.Key == before.Key || after.Events <= before.Events || after.Segments != 2 {
+		t.Errorf("%+v %v", after, err)
+	}
 }
