@@ -32,10 +32,16 @@ func FuzzClassify(f *testing.F) {
 		f.Fatal("CI compares with bash, and there is none")
 	}
 	f.Fuzz(func(t *testing.T, cmd string) {
-		start := time.Now()
-		v := k.Classify(cmd)
-		if d := time.Since(start); d > time.Second { // see TestHostile
-			t.Errorf("Classify(%q) takes %v", cmd, d)
+		v, best := shell.Verdict{}, time.Hour
+		for range 5 { // a machine that is busy elsewhere makes one of them slow, see TestHostile
+			start := time.Now()
+			v = k.Classify(cmd)
+			if best = min(best, time.Since(start)); best < time.Second {
+				break
+			}
+		}
+		if best >= time.Second {
+			t.Errorf("Classify(%q) takes %v", cmd, best)
 		}
 		if again := k.Classify(cmd); !reflect.DeepEqual(v, again) {
 			t.Errorf("Classify(%q) differs:\n%v\n%v", cmd, v, again)
