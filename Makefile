@@ -13,7 +13,7 @@ GOLDEN = find . -path ./.git -prune -o \( -path '*/testdata/*' -o -name deps.txt
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: build test check fmt vet staticcheck guard race golden-before golden-after demo bench tamper fuzz oracle yardstick clean help
+.PHONY: build test check fmt vet staticcheck guard race golden-before golden-after demo bench tamper fuzz oracle crash yardstick clean help
 
 build: ## the three programs, into bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o $(BIN)/writ ./ctl
@@ -71,6 +71,13 @@ fuzz: ## each fuzz target for FUZZTIME (30s)
 oracle: ## runs 50000 texts and more that are called read-only, as root in throw-away namespaces; SEED=n makes other ones
 	$(GO) test -count=1 -timeout 1h -run Hidden ./shell -hidden 2000000
 	$(GO) test -count=1 -timeout 3h -v ./e2e/oracle -oracle.variants 56000 -oracle.fair 60s -oracle.seed $(or $(SEED),1)
+
+# Every failpoint at least POINTS times, KILLS kills at random times, a breach at every byte of a write and of its
+# answer, every call of the kernel in every way, and 64 processes for each ticket.
+crash: ## kills, breaks and races the real programs for hours; SEED=n makes other random kills
+	$(GO) test -count=1 -timeout 24h -v ./e2e -run '^Test(Crash|Wire|Strace|Race)$$' -crash.whole -crash.calls 0 \
+		-crash.points $(or $(POINTS),50) -crash.kills $(or $(KILLS),5000) -crash.seed $(or $(SEED),1)
+	$(GO) test -count=1 -timeout 1h -v ./gate/internal/pipeline -run '^TestModel$$' -rapid.checks 2000
 
 yardstick: ## the redactor, measured by the rules and vectors of gitleaks, which are fetched
 	cd redact/yardstick && $(GO) vet . && $(GO) test -count=1 -v .

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"writ/failpoint"
 	"writ/fault"
 )
 
@@ -104,15 +105,18 @@ func (e *Export) carry(ctx context.Context) error {
 		if _, err := e.follows(e.log.Tree(), lines, all); err != nil {
 			return err
 		}
+		failpoint.Reach(failpoint.AuditAppend)
 		if err := e.log.Append(lines...); err != nil {
 			return err
 		}
 		more = e.log.Size() < all.Size()
 	}
+	failpoint.Reach(failpoint.AuditAppended)
 	if held := e.log.Size(); held > exported {
-		return e.source.SetExported(ctx, held)
+		err = e.source.SetExported(ctx, held)
+		failpoint.Reach(failpoint.AuditCaughtUp)
 	}
-	return nil
+	return err
 }
 
 // follows returns the tree with the lines, which must be the source's if they

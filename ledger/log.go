@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"writ"
+	"writ/failpoint"
 	"writ/fault"
 )
 
@@ -189,9 +190,11 @@ func (l *Log) newSegment(s seam) error {
 	if err := replace(filepath.Join(l.dir, "segment.next"), append(line, '\n')); err != nil {
 		return err
 	}
+	failpoint.Reach(failpoint.SegmentNext)
 	if err := os.Rename(filepath.Join(l.dir, "segment.next"), path); err != nil {
 		return unusable(err, "The segment %s cannot be made. Check the directory.", path)
 	}
+	failpoint.Reach(failpoint.SegmentNamed)
 	l.last = &segment{seam: &s, line: line, path: path, bytes: int64(len(line)) + 1}
 	return syncPaths(l.dir, filepath.Dir(path))
 }
@@ -278,14 +281,17 @@ func (l *Log) write(lines [][]byte) error {
 	for _, line := range lines {
 		text = append(append(text, line...), '\n')
 	}
+	failpoint.Reach(failpoint.LedgerWrite)
 	if _, err := l.file.Write(text); err != nil {
 		return unusable(err, "The segment %s cannot be written. Check the disk's free space, then start again.", l.last.path)
 	}
+	failpoint.Reach(failpoint.LedgerWritten)
 	// A failed fsync is not tried again: the kernel may have dropped the pages,
 	// and a later success would lie.
 	if err := syscall.Fdatasync(int(l.file.Fd())); err != nil {
 		return unusable(err, "The segment %s cannot be made durable. Check the disk, then start again.", l.last.path)
 	}
+	failpoint.Reach(failpoint.LedgerSynced)
 	l.last.bytes += int64(len(text))
 	l.files[len(l.files)-1].size = l.last.bytes
 	for _, line := range lines {

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"writ"
+	"writ/failpoint"
 )
 
 // turn goes on in a new segment, from which the key signs.
@@ -88,9 +89,11 @@ func (l *Log) checkpoint() error {
 		return err
 	}
 	path := filepath.Join(l.dir, "checkpoint")
+	failpoint.Reach(failpoint.CheckpointNext)
 	if err := replace(path, signed); err != nil {
 		return err
 	}
+	failpoint.Reach(failpoint.CheckpointNamed)
 	for _, old := range l.partial {
 		if !slices.Contains(partial, old) {
 			_ = os.Remove(filepath.Join(l.dir, old)) // one that stays does no harm

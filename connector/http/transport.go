@@ -14,6 +14,7 @@ import (
 
 	"writ"
 	"writ/connector"
+	"writ/failpoint"
 )
 
 // maxBody is how much of one answer is read, in bytes. Nothing is decompressed,
@@ -105,7 +106,11 @@ func (t *transport) RoundTrip(q *http.Request) (*http.Response, error) {
 	timer := time.AfterFunc(t.wait.Connect+t.wait.TLS+t.wait.Answer, func() { cancel(errSlow) })
 	var left atomic.Bool // from the moment there is a connection, bytes may have left
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn: func(httptrace.GotConnInfo) { left.Store(true) },
+		GotConn: func(httptrace.GotConnInfo) {
+			left.Store(true)
+			failpoint.Reach(failpoint.SendConnected)
+		},
+		WroteRequest: func(httptrace.WroteRequestInfo) { failpoint.Reach(failpoint.SendWritten) },
 	})
 	a, err := via.RoundTrip(q.WithContext(ctx))
 	if err != nil {
@@ -113,6 +118,7 @@ func (t *transport) RoundTrip(q *http.Request) (*http.Response, error) {
 		defer cancel(nil)
 		return nil, failure(ctx, writing(q.Method) && left.Load(), err)
 	}
+	failpoint.Reach(failpoint.SendAnswered)
 	timer.Reset(t.wait.Body)
 	a.Body = &body{
 		ReadCloser: http.MaxBytesReader(nil, a.Body, maxBody),

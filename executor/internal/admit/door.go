@@ -12,6 +12,7 @@ import (
 	"writ"
 	"writ/catalog"
 	"writ/executor/internal/journal"
+	"writ/failpoint"
 	"writ/fault"
 	"writ/sys"
 )
@@ -131,10 +132,12 @@ func (d *Door) Admit(ctx context.Context, sealed []byte) (Admitted, error) {
 	if work.release, err = d.claim(work); err != nil {
 		return Admitted{}, err
 	}
+	failpoint.Reach(failpoint.AdmitMeasured)
 	if err := d.journal.Admit(ctx, journal.Admission{Writ: w, Digest: work.digest, Sealed: sealed}); err != nil {
 		work.release()
 		return Admitted{}, err
 	}
+	failpoint.Reach(failpoint.AdmitSpent)
 	return Admitted{work}, nil
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"writ"
 	"writ/catalog"
+	"writ/failpoint"
 	"writ/fault"
 )
 
@@ -67,11 +68,13 @@ func (s *Store) Save(run, name string, seen Seen) (Saved, error) {
 	if err := write(folder, file, content); err != nil {
 		return Saved{}, refuse(err, "The backup %s/%s of %s could not be written. Check the free space and the owner of the directory.", run, file, s.dir)
 	}
+	failpoint.Reach(failpoint.BackupListed)
 	digest := writ.DigestBytes(content)
 	back, private, err := read(folder, file)
 	if err != nil || len(back) != len(content) || writ.DigestBytes(back) != digest || !private {
 		return Saved{}, refuse(err, "The backup %s/%s of %s does not read back as it was written.", run, file, s.dir)
 	}
+	failpoint.Reach(failpoint.BackupReadBack)
 	return Saved{
 		Reference: fmt.Sprintf("backup:%s/%s/%s", s.executor, run, name),
 		Digest:    digest,
@@ -204,10 +207,12 @@ func write(folder *os.Root, file string, content []byte) error {
 		f.Close()
 		return err
 	}
+	failpoint.Reach(failpoint.BackupWritten)
 	if err := f.Sync(); err != nil {
 		f.Close()
 		return err
 	}
+	failpoint.Reach(failpoint.BackupSynced)
 	if err := f.Close(); err != nil {
 		return err
 	}

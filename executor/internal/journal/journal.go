@@ -19,6 +19,7 @@ import (
 
 	"modernc.org/sqlite"
 
+	"writ/failpoint"
 	"writ/fault"
 	"writ/ledger"
 	"writ/sys"
@@ -137,7 +138,10 @@ func (j *Journal) transact(ctx context.Context, do func(*sql.Tx) error) error {
 	if err := do(tx); err != nil {
 		return errors.Join(broken(err), ignoreDone(tx.Rollback()))
 	}
-	return broken(tx.Commit())
+	failpoint.Reach(failpoint.JournalCommit)
+	err = tx.Commit()
+	failpoint.Reach(failpoint.JournalDone)
+	return broken(err)
 }
 
 func ignoreDone(err error) error {

@@ -7,6 +7,7 @@ import (
 	"writ"
 	"writ/catalog"
 	"writ/executor/internal/admit"
+	"writ/failpoint"
 	"writ/fault"
 )
 
@@ -36,6 +37,7 @@ func (r *Runner) Probe(ctx context.Context, a admit.Admitted) ([][]byte, error) 
 		}
 		findings = append(findings, sealed)
 	}
+	failpoint.Reach(failpoint.ProbeLooked)
 	return findings, nil
 }
 

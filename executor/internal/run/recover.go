@@ -13,6 +13,7 @@ import (
 	"writ/executor/internal/admit"
 	"writ/executor/internal/backup"
 	"writ/executor/internal/journal"
+	"writ/failpoint"
 	"writ/fault"
 )
 
@@ -35,12 +36,14 @@ func (r *Runner) Recover(ctx context.Context) error {
 				"Put the gate's key back into gate_keys.", run.Run)
 		}
 		p := &progress{Runner: r, admitted: a}
+		failpoint.Reach(failpoint.RecoverBegins)
 		if err := p.settle(ctx); err != nil {
 			return err
 		}
 		if err := r.Journal.Finish(ctx, run.Run); err != nil {
 			return err
 		}
+		failpoint.Reach(failpoint.RecoverEnded)
 		r.Sys.Log.Warn("a run that was cut off is settled", "run", run.Run)
 	}
 	return nil
@@ -129,6 +132,7 @@ func (p *progress) settle(ctx context.Context) error {
 		if err := t.end(ctx, t.settled(ctx, h, broken)); err != nil {
 			return err
 		}
+		failpoint.Reach(failpoint.RecoverStep)
 		broken = broken || t.receipt.Outcome != writ.Done
 	}
 	for _, s := range p.admitted.Steps() {

@@ -19,6 +19,7 @@ import (
 	"writ/executor/internal/admit"
 	"writ/executor/internal/backup"
 	"writ/executor/internal/journal"
+	"writ/failpoint"
 	"writ/fault"
 	"writ/redact"
 	"writ/sys"
@@ -98,12 +99,14 @@ func (r *Runner) Execute(ctx context.Context, a admit.Admitted) error {
 	p := &progress{Runner: r, admitted: a}
 	err := guarded(func() error { return p.steps(ctx) })
 	if err == nil {
+		failpoint.Reach(failpoint.RunEnds)
 		err = r.Journal.Finish(ctx, a.Writ().Run)
 	}
 	if err != nil {
 		// What is in the journal can no longer be relied on to grow: no write without a record.
 		r.Door.Close(fault.Wrap(fault.Unavailable, err, "The journal of the executor failed. Run: writ doctor, then start the executor again.").Because("journal_failed"))
 	}
+	failpoint.Reach(failpoint.RunFinished)
 	r.announce()
 	return err
 }
@@ -175,9 +178,11 @@ func (p *progress) record(ctx context.Context, t *task) error {
 			return err
 		}
 	}
+	failpoint.Reach(failpoint.ReceiptSealed)
 	if err := p.Journal.Append(ctx, t.entry(journal.Receipt, r.FinishedAt, sealed)); err != nil {
 		return err
 	}
+	failpoint.Reach(failpoint.ReceiptRecorded)
 	p.announce()
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"writ/catalog"
 	"writ/connector"
 	"writ/executor/internal/journal"
+	"writ/failpoint"
 )
 
 // reader is a system that can only be read.
@@ -98,8 +99,10 @@ func (t *task) send(ctx, keep context.Context, system System, number int, name s
 	}
 	t.receipt.Sent = append(t.receipt.Sent, sent)
 
+	failpoint.Reach(failpoint.SendRecorded)
 	answer, failure := system.Target.Do(ctx, call)
 
+	failpoint.Reach(failpoint.SendRead)
 	came := result{Name: name, Outcome: writ.Done, Seen: t.shown(answer)}
 	if failure != nil {
 		came = blame(failure)
@@ -110,6 +113,7 @@ func (t *task) send(ctx, keep context.Context, system System, number int, name s
 	if err := t.Journal.Append(keep, entry); err != nil {
 		return catalog.Seen{}, err
 	}
+	failpoint.Reach(failpoint.ResultRecorded)
 	return answer, t.judge(came)
 }
 

@@ -11,6 +11,7 @@ import (
 	"writ/connector"
 	"writ/executor/internal/admit"
 	"writ/executor/internal/journal"
+	"writ/failpoint"
 	"writ/fault"
 )
 
@@ -76,6 +77,7 @@ func (t *task) act(ctx, keep context.Context) error {
 	if err := t.observe(ctx); err != nil {
 		return err
 	}
+	failpoint.Reach(failpoint.StepObserved)
 	if err := t.guard(); err != nil {
 		return err
 	}
@@ -85,6 +87,7 @@ func (t *task) act(ctx, keep context.Context) error {
 	if err := t.backUp(keep); err != nil {
 		return err
 	}
+	failpoint.Reach(failpoint.StepBackedUp)
 	if t.Action.Writes() {
 		if err := t.observe(ctx); err != nil {
 			return err
@@ -95,10 +98,12 @@ func (t *task) act(ctx, keep context.Context) error {
 		if err := t.allowed(keep); err != nil {
 			return err
 		}
+		failpoint.Reach(failpoint.StepRechecked)
 		if err := t.write(ctx, keep, system); err != nil {
 			return err
 		}
 	}
+	failpoint.Reach(failpoint.VerifyBegins)
 	return t.verify(ctx)
 }
 

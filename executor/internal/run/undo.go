@@ -6,6 +6,7 @@ import (
 
 	"writ"
 	"writ/executor/internal/admit"
+	"writ/failpoint"
 	"writ/fault"
 )
 
@@ -17,6 +18,7 @@ func (p *progress) rollBack(ctx context.Context) error {
 		if o := t.receipt.Outcome; o != writ.Done && o != writ.Unverified || !t.Action.Writes() {
 			continue
 		}
+		failpoint.Reach(failpoint.UndoBegins)
 		u, refused := p.reverse(t)
 		err := error(nil)
 		if refused != nil {
@@ -27,6 +29,7 @@ func (p *progress) rollBack(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		failpoint.Reach(failpoint.UndoEnded)
 		if u.receipt.Outcome != writ.RolledBack {
 			return nil
 		}

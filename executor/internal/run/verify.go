@@ -8,6 +8,7 @@ import (
 
 	"writ"
 	"writ/catalog"
+	"writ/failpoint"
 )
 
 // wait polls work that goes on at the target until the target says how it
@@ -22,6 +23,7 @@ func (t *task) wait(ctx context.Context, w catalog.Wait) error {
 			return &stop{writ.Unknown, "expression_failed", sentence(err)}
 		}
 		answer, err := t.reader.read(within, call)
+		failpoint.Reach(failpoint.TaskPolled)
 		if err != nil {
 			last = "How the work ended could not be read: " + sentence(err)
 		} else {
@@ -84,6 +86,7 @@ func (t *task) check(ctx context.Context) ([]writ.Check, error) {
 		return nil, err
 	}
 	t.scope.Probed = probed
+	failpoint.Reach(failpoint.VerifyRead)
 	return t.Action.Verify(t.scope)
 }
 

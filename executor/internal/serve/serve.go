@@ -18,6 +18,7 @@ import (
 	"writ/executor/internal/admit"
 	"writ/executor/internal/journal"
 	"writ/executor/internal/run"
+	"writ/failpoint"
 	"writ/fault"
 	"writ/redact"
 )
@@ -80,6 +81,7 @@ func (l *Link) take(w http.ResponseWriter, q *http.Request) {
 	switch admitted.Writ().Purpose {
 	case writ.Execute:
 		l.Runner.Start(q.Context(), admitted)
+		failpoint.Reach(failpoint.RunStarted)
 		answer(w, http.StatusAccepted, writ.RunState{Run: admitted.Writ().Run, Receipts: [][]byte{}})
 	case writ.Raise:
 		admitted.Release()

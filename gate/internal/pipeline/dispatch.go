@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"writ"
+	"writ/failpoint"
 	"writ/fault"
 	"writ/gate/internal/link"
 	"writ/gate/internal/model"
@@ -26,15 +27,18 @@ func (p *Pipeline) dispatch(ctx context.Context, id string) error {
 	if err != nil {
 		return err // still approved; it can be executed while the approval is good
 	}
+	failpoint.Reach(failpoint.DispatchBegins)
 	c, err := p.claim(ctx, id, hello.Executor)
 	if err != nil {
 		return err
 	}
+	failpoint.Reach(failpoint.DispatchClaimed)
 	// From here on, no caller's patience decides how far it gets.
 	ctx = context.WithoutCancel(ctx)
 	if err := p.Audit.CatchUp(ctx); err != nil {
 		return p.abandon(ctx, id, err)
 	}
+	failpoint.Reach(failpoint.DispatchAudited)
 	if err := p.Executor.Execute(ctx, c.Writ); err != nil {
 		if notTaken(err) {
 			return p.abandon(ctx, id, err)
@@ -42,6 +46,7 @@ func (p *Pipeline) dispatch(ctx context.Context, id string) error {
 		p.Sys.Log.Warn("the writ may have arrived; it is not sent again", "change", id, "error", err)
 		return nil
 	}
+	failpoint.Reach(failpoint.DispatchHanded)
 	if _, err := p.change(ctx, id, p.executing); err != nil {
 		p.Sys.Log.Error("that the executor took the writ is not stored yet", "change", id, "error", err)
 	}
@@ -201,6 +206,7 @@ func (p *Pipeline) heldUp(ctx context.Context, id string, why error) {
 	if err != nil {
 		p.Sys.Log.Error("why a change is held up is not stored", "change", id, "error", err)
 	}
+	failpoint.Reach(failpoint.ChangeHeldUp)
 }
 
 // abandon ends a claimed change of which it is certain that nothing was sent,

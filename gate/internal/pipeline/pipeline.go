@@ -21,6 +21,7 @@ import (
 
 	"writ"
 	"writ/catalog"
+	"writ/failpoint"
 	"writ/fault"
 	"writ/gate/internal/model"
 	"writ/gate/internal/policy"
@@ -95,6 +96,7 @@ func (p *Pipeline) propose(ctx context.Context, who model.Caller, r model.Reques
 		return nil, err
 	}
 	if isNew {
+		failpoint.Reach(failpoint.ChangeTaken)
 		p.background(func(ctx context.Context) { p.prepare(ctx, requested.ID) })
 	}
 	return p.wait(ctx, requested.ID, p.FirstAnswer, func(c *model.Change) bool {
@@ -109,10 +111,12 @@ func (p *Pipeline) prepare(ctx context.Context, id string) {
 		if err != nil {
 			return nil, err
 		}
+		failpoint.Reach(failpoint.ChangePlanned)
 		previewed, err := p.preview(ctx, planned)
 		if err != nil {
 			return nil, err
 		}
+		failpoint.Reach(failpoint.ChangePreviewed)
 		return p.decide(ctx, p.assess(previewed))
 	})
 }
@@ -125,6 +129,7 @@ func (p *Pipeline) conclude(ctx context.Context, id string, stages func() (*mode
 		decided, err = stages()
 		return err
 	})
+	failpoint.Reach(failpoint.ChangeDecided)
 	switch {
 	case err != nil:
 		p.giveUp(ctx, id, err)
@@ -137,6 +142,7 @@ func (p *Pipeline) conclude(ctx context.Context, id string, stages func() (*mode
 // enough people have approved, the change is carried out.
 func (p *Pipeline) Approve(ctx context.Context, who model.Caller, id string, a Agreement) (*model.Change, error) {
 	c, err := p.approve(ctx, who, id, a)
+	failpoint.Reach(failpoint.ChangeApproved)
 	if err == nil && c.State == model.Approved {
 		p.background(func(ctx context.Context) { p.perform(ctx, id) })
 	}

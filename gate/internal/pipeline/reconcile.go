@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"writ"
+	"writ/failpoint"
 	"writ/fault"
 	"writ/gate/internal/artifact"
 	"writ/gate/internal/model"
@@ -109,6 +110,7 @@ func (p *Pipeline) probe(ctx context.Context, c *model.Change) ([]model.Finding,
 		return nil, err
 	}
 	all, err := p.Executor.Probe(ctx, sealed)
+	failpoint.Reach(failpoint.ProbeAnswered)
 	if code := fault.CodeOf(err); code == fault.Refused || code == fault.Denied {
 		return unseen(c, doubtful, err), nil
 	}
@@ -168,6 +170,7 @@ func (p *Pipeline) Reconcile(ctx context.Context, who model.Caller, id string, s
 		}
 		return p.reconcile(tx, c, who, s, found, findings, now)
 	})
+	failpoint.Reach(failpoint.ChangeSettled)
 	if err != nil || s.Resolution != model.RollBack {
 		return c, err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"writ"
+	"writ/failpoint"
 	"writ/fault"
 	"writ/gate/internal/model"
 	"writ/gate/internal/store"
@@ -31,6 +32,7 @@ func (p *Pipeline) settle(ctx context.Context, id string) {
 		})
 		switch {
 		case over:
+			failpoint.Reach(failpoint.ChangeEnded)
 			p.afterwards(ctx, id)
 			return
 		case err == nil:
@@ -66,6 +68,7 @@ func (p *Pipeline) collect(ctx context.Context, id string) (over bool, err error
 	case len(receipts) == 0 && !finished && c.State == model.Executing:
 		return false, nil
 	}
+	failpoint.Reach(failpoint.ReceiptsCame)
 	if err := fit(c, receipts); err != nil {
 		return false, err
 	}
@@ -81,6 +84,7 @@ func (p *Pipeline) collect(ctx context.Context, id string) (over bool, err error
 		}
 		return nil
 	})
+	failpoint.Reach(failpoint.ReceiptsStored)
 	return err == nil && c.State.Ended(), err
 }
 

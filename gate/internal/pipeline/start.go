@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"writ"
+	"writ/failpoint"
 	"writ/fault"
 	"writ/gate/internal/model"
 	"writ/gate/internal/store"
@@ -28,9 +29,11 @@ func (p *Pipeline) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	failpoint.Reach(failpoint.StartRecorded)
 	if err := p.Audit.CatchUp(ctx); err != nil {
 		return err
 	}
+	failpoint.Reach(failpoint.StartCaughtUp)
 	open, err := p.inState(ctx, model.Proposed, model.Planned, model.Approved, model.Claimed, model.Executing)
 	if err != nil {
 		return err
@@ -52,6 +55,7 @@ func (p *Pipeline) Start(ctx context.Context) error {
 			}
 		}
 	})
+	failpoint.Reach(failpoint.StartResumed)
 	p.background(p.sweep)
 	return nil
 }

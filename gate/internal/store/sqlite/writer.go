@@ -9,6 +9,7 @@ import (
 
 	codes "modernc.org/sqlite/lib"
 
+	"writ/failpoint"
 	"writ/fault"
 )
 
@@ -107,10 +108,12 @@ func (w *writer) commit(batch []*job) {
 		answers[i] = w.run(j)
 	}
 	if w.broken == nil {
+		failpoint.Reach(failpoint.GateCommit)
 		if _, err := w.exec("COMMIT"); err != nil {
 			w.bury(err)
 		}
 	}
+	failpoint.Reach(failpoint.GateCommitted)
 	failed := w.broken
 	if failed != nil && w.dead == nil {
 		w.broken = nil
