@@ -108,6 +108,9 @@ func (w *wire) change(ctx context.Context, b breach) {
 	value := fmt.Sprintf("value %06d end", w.next)
 	before := w.description(ctx)
 	ch, err := w.agent.Propose(ctx, api.Proposal{Steps: []api.ProposedStep{{ActionType: "netbox.test_write", Params: writ.Object{"description": value}}}}, "")
+	for err == nil && (ch.State == "proposed" || ch.State == "planned") {
+		ch, err = w.alice.Wait(ctx, ch.ID, patience)
+	}
 	if err != nil || ch.State != "awaiting_approval" {
 		w.t.Fatalf("propose: it is %s: %v %+v", ch.State, err, ch.Trouble)
 	}
