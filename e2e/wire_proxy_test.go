@@ -36,7 +36,6 @@ type proxy struct {
 	next    *breach
 	request []byte // of the last write, as far as it came
 	answer  []byte
-	open    sync.WaitGroup
 }
 
 func newProxy(t *testing.T, to string) *proxy {
