@@ -98,7 +98,7 @@
 // commands is a mapping from a verb to a body with the keys of a command; "a|b"
 // gives a verb two names; a text is short for its operands ("item(service)*"),
 // "!effect" for an effect alone. acts lists verbs by their effect: of those
-// nothing is read but --help. Verbs nest. A word that is no verb escalates,
+// nothing else is read. Verbs nest. A word that is no verb escalates,
 // unless the body has operands too.
 //
 //	commands:

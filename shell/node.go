@@ -254,11 +254,10 @@ func (c *compiler) children(n *node, d *nodeDoc) {
 	}
 }
 
-// act is the body of a verb that is known by its effect alone. Its options end
-// at the first operand, and those of the nodes above do not count: only --help
-// right after the verb is trusted.
+// act is the body of a verb that is known by its effect alone: whatever stands
+// behind it, a --help included, which many programs look at too late.
 func act(effects string) nodeDoc {
-	return nodeDoc{Effects: effects, Anything: true, Grammar: "posix", Globals: "before", Options: "--help !stop"}
+	return nodeDoc{Effects: effects, Anything: true, Grammar: "posix", Globals: "before"}
 }
 
 func keys(m map[string][]string) func(func(string) bool) {
