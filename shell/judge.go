@@ -30,6 +30,9 @@ func (w *walker) judge(c *call) {
 	if c.lost || w.foreign > 0 {
 		a.dry, a.stop = false, false
 	}
+	// What an option does at once, no later --help takes back; and where options
+	// are read in their order, neither what an operand did.
+	a.stop = a.stop && a.keep == 0 && (n.grammar != single || len(c.operands) == 0)
 	if a.stop {
 		w.out = outAny
 		return

@@ -19,7 +19,7 @@ var traces = []struct{ program, what, where, because string }{
 	{`wipefs`, `open to write`, `.*`, "wipefs opens for writing also when it does as if"},
 	{`perf`, `mount`, `/sys/kernel/(tracing|debug)`, "the place of the kernel's own lists, where nobody mounted it before"},
 	{`perf`, `.*`, `/tmp/perf-vdso\.so-\w{6}`, "a copy of a part of the kernel, to read it; unlinked"},
-	{`script`, `open to write`, `/dev/ptmx`, "a terminal of its own"},
+	{`script|su|runuser`, `open to write`, `/dev/ptmx`, "a terminal of its own"},
 	{`chage`, `sendto`, `a message to netlink 9`, "it tells the audit that it was used"},
 	{`tmux.*`, `.*`, `/tmp/tmux-0`, "the place of its sockets"},
 	{`dmsetup`, `.*`, `/dev(/mapper(/control)?)?`, "the door to the device mapper, where udev did not make it"},
@@ -33,9 +33,10 @@ var traces = []struct{ program, what, where, because string }{
 	{`badblocks`, `ioctl`, `BLKFLSBUF`, "what is in memory of a device is written to it before it is read"},
 	{`zgrep|mktemp|rm|cat|sed`, `.*`, `/tmp/zgrep\w+`, "the patterns that came from a file; removed"},
 	{`unshare`, `open to write`, `/proc/self/(uid_map|gid_map|setgroups)`, "who it is in a namespace of its own"},
-	{`faillock`, `open to write`, `/(var/)?run/faillock/\w+`, "it opens for writing what it shows"},
+	{`faillock`, `open to write`, `/(var/)?run/faillock/.+`, "it opens for writing what it shows"},
 	{`lslogins`, `.*`, `/etc/\.pwd\.lock`, "the lock of the list of users, which every tool of that list makes"},
 	{`systemd-analyze`, `.*`, `/tmp/systemd-(analyze|temporary)-\w{6}(/.*)?|/run/systemd(/systemd-units-load)?`, "directories of its own, removed; and a lock"},
+	{`patch`, `.*`, `/tmp/p[oip]\w{7}`, "what a dry run would write; removed"},
 	{`dpkg-deb`, `.*`, `/tmp/dpkg-deb\.\w{6}`, "an empty directory; removed"},
 	{`dpkg`, `.*`, `/var/log/dpkg\.log`, "the log says of a dry run that it began"},
 	{`apt.*`, `.*`, `/var/log/apt/eipp\.log\.xz`, "the log of what a dry run planned"},
@@ -48,7 +49,7 @@ var traces = []struct{ program, what, where, because string }{
 	{`pldd`, `ptrace`, `.*`, "it holds a process for as long as it reads of it"},
 	{`kubectl|helm|npm.*|node|pip3?|terraform|gcloud|python3?|java`, `ask`, `.*`, "what it shows is what its server knows"},
 	{`fuser`, `ask`, `(127\.0\.0\.1|\[::1\]):\d+`, "libc sorts the addresses of a name"},
-	{`hostname|hostid|git|route|netstat|ss|arp|who|w|last`, `ask`, `.*:53`, "names of addresses"},
+	{`hostname|hostid|git|route|netstat|ss|arp|who|w|last|ip`, `ask`, `.*:53`, "names of addresses"},
 }
 
 // trace says whether an attempt, or what was found afterwards, is a named
