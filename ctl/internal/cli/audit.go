@@ -96,7 +96,11 @@ func unreadableEvent(cause error) error {
 
 // event prints one event.
 func (p *program) event(raw []byte) error {
-	if p.asJSON {
+	switch {
+	case p.asJSON && terminal(p.stdout):
+		p.say("%s", jsonText(string(raw)))
+		return nil
+	case p.asJSON:
 		p.say("%s", raw)
 		return nil
 	}

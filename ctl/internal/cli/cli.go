@@ -189,10 +189,12 @@ func (p *program) print(answer any, text func()) {
 }
 
 func (p *program) printTo(w io.Writer, v any) {
-	enc := json.NewEncoder(w)
+	var text strings.Builder
+	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	_ = enc.Encode(v) // whoever closed the stream does not want it
+	_ = enc.Encode(v)                                 // a Builder takes everything
+	_, _ = io.WriteString(w, jsonText(text.String())) // whoever closed the stream does not want it
 }
 
 // say prints one line; what comes from elsewhere has gone through plain.

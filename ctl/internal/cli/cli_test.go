@@ -219,11 +219,11 @@ func TestShown_plain(t *testing.T) {
 	g.tell(api.ActionGet, api.Action{Name: evil, Summary: evil, System: evil, Source: evil, Irreversible: evil,
 		Params: json.RawMessage(fmt.Sprintf(`{"properties":{%[1]q:{"type":%[1]q,"description":%[1]q,"enum":[%[1]q],"pattern":%[1]q,"default":%[1]q}},"required":[%[1]q]}`, "a\u202eb"))})
 	g.tell(api.SystemList, api.Systems{Systems: []writ.SystemInfo{{Name: evil, Kind: evil, Environment: evil}}})
-	g.tell(api.EventList, api.Events{Events: []json.RawMessage{json.RawMessage(`{"sequence":1,"event":"\u001b[2J","user":"\u202e","entity":"\u0007","reason":"\u009b"}`)}})
+	g.tell(api.EventList, api.Events{Events: []json.RawMessage{json.RawMessage("{\"sequence\":1,\"event\":\"\\u001b[2J\",\"user\":\"\u202e\U000e0041\",\"entity\":\"\\u0007\u007f\",\"reason\":\"\u009b\"}")}})
 	g.tell(api.ChangeCancel, fault.New(fault.Conflict, "%s", evil))
 	for _, args := range []string{
 		"show ID", "show ID", "list", "approve ID --yes", "artifact ID", "locks", "policy", "actions", "actions x", "actions x --source",
-		"systems", "audit tail --change x", "cancel ID",
+		"systems", "audit tail --change x", "audit show 1", "show ID --json", "cancel ID", "cancel ID --json",
 	} {
 		r := g.run(strings.Fields(strings.ReplaceAll(args, "ID", changeID))...)
 		for _, text := range []string{r.stdout, r.stderr} {
@@ -231,6 +231,11 @@ func TestShown_plain(t *testing.T) {
 				t.Errorf("writ %s draws on the terminal: %q", args, text[i:min(i+20, len(text))])
 			}
 		}
+	}
+	// As JSON it is said otherwise, and means the same.
+	var e struct{ Event, User, Entity, Reason string }
+	if err := json.Unmarshal([]byte(g.run("audit", "show", "1").stdout), &e); err != nil || e.Event+e.User+e.Entity+e.Reason != "\x1b[2J\u202e\U000e0041\a\x7f\u009b" {
+		t.Errorf("the event reads as %+q, %v", e, err)
 	}
 	if got := g.of(api.ChangeApprove); len(got) != 0 {
 		t.Error("a review that cannot be shown as it is was approved")

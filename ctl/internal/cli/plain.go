@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 )
 
 // plain shows a text from elsewhere as what it is: a control, invisible or
@@ -24,6 +25,23 @@ func shown(text string, breaks bool) string {
 			b.WriteRune(r)
 		} else {
 			fmt.Fprintf(&b, `\u{%04x}`, r)
+		}
+	}
+	return b.String()
+}
+
+// jsonText is plain for JSON: it names such a character as JSON does, which means the same.
+func jsonText(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		switch {
+		case unicode.IsPrint(r) || r == '\n' || r == '\t':
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
 		}
 	}
 	return b.String()

@@ -38,13 +38,18 @@ func (t *task) wait(ctx context.Context, w catalog.Wait) error {
 			case state == catalog.Broken:
 				return &stop{writ.Failed, "task_failed", "The target says that the work failed."}
 			case state == catalog.Odd:
-				return &stop{writ.Unknown, "wait_odd", "The target's answer about the work is not one that the action knows."}
+				return &stop{writ.Unknown, "wait_odd", "The target's answer about the work is not one that the action knows. " + asked(call)}
 			}
 		}
 		if !pause(within, w.Every) {
-			return &stop{writ.Unknown, "wait_timeout", last}
+			return &stop{writ.Unknown, "wait_timeout", last + " " + asked(call)}
 		}
 	}
+}
+
+// asked names where the target tells of the work, so that people can go on asking.
+func asked(call catalog.Call) string {
+	return "Ask the target: " + call.Verb + " " + call.Path
 }
 
 // verify reads again and evaluates the checks until they pass or time is over.

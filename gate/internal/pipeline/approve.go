@@ -120,7 +120,18 @@ func notAwaiting(c *model.Change) error {
 	case model.Expired:
 		return expired(c)
 	}
-	return fault.New(fault.Spent, "%s is %s already: it takes no further decision.", c.ID, c.State).Because("decided_before")
+	return fault.New(fault.Spent, "%s is %s already%s: it takes no further decision.", c.ID, c.State, decided(c)).Because("decided_before")
+}
+
+// decided says who decided last, and when; "" if nobody did.
+func decided(c *model.Change) string {
+	switch n := len(c.Approvals); {
+	case c.Rejection != nil:
+		return ", " + model.User(c.Rejection.By) + " rejected it at " + c.Rejection.At.String()
+	case n > 0:
+		return ", " + model.User(c.Approvals[n-1].ApprovedBy) + " approved it at " + c.Approvals[n-1].ApprovedAt.String()
+	}
+	return ""
 }
 
 // Cancel withdraws a change that is not being carried out yet.
