@@ -20,7 +20,7 @@ type guardBreach struct {
 // TestGuard_refuses breaks every rule in a copy of the tree.
 func TestGuard_refuses(t *testing.T) {
 	t.Parallel()
-	breaches := slices.Concat(wallBreaches(), tableBreaches(), shapeBreaches(), depsBreaches())
+	breaches := slices.Concat(wallBreaches(), tableBreaches(), shapeBreaches(), depsBreaches(), caseBreaches())
 	root := copyTree(t)
 	for _, b := range breaches {
 		appendFile(t, root, b.file, b.text)
@@ -206,5 +206,18 @@ func depsBreaches() []guardBreach {
 		{"an empty reason", "deps.txt", "\n[direct]\nexample.com/empty:\n", "write \"module: why we need it\""},
 		{"a list for no program", "deps.txt", "\n[planted/gone]\nexample.com/x\n", "deps.txt has a list for planted/gone, which is no program"},
 		{"a program without its list", "planted/cmd/dep.go", "package main\n\nimport \"golang.org/x/term\"\n\nvar _ = term.X\n", "deps.txt is wrong about what planted/cmd links +golang.org/x/sys +golang.org/x/term"},
+	}
+}
+
+func caseBreaches() []guardBreach {
+	row := func(tests, waits string) string {
+		return "| C999 | nobody#1 | Planted. | " + tests + " | " + waits + " |\n"
+	}
+	return []guardBreach{
+		{"a case that nothing holds", guardCasesFile, row("", ""), "C999 neither names a test nor says what it waits for"},
+		{"a case that stands twice", guardCasesFile, row("", "later"), "C999 stands twice"},
+		{"a test that is not there", guardCasesFile, row("`fault.TestGone`", ""), "C999 is held by fault.TestGone, which is not there"},
+		{"a script that is not there", guardCasesFile, row("`e2e/gone.txtar`", ""), "C999 is held by e2e/gone.txtar, which is not there"},
+		{"a test that does not name its case", guardCasesFile, row("`fault.TestCodeOf`", ""), "C999 is named in none of its tests"},
 	}
 }

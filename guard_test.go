@@ -61,6 +61,7 @@ func guardRules() []guardRule {
 		{"shape", checkShape},
 		{"words", checkWords},
 		{"deps", checkDeps},
+		{"cases", checkCases},
 	}
 }
 

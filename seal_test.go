@@ -249,6 +249,7 @@ func TestEnvelope_Check(t *testing.T) {
 	}
 }
 
+// Case: C149.
 func TestTime_hasOneForm(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{`"2026-03-01T12:00:00Z"`, `"2026-03-01T12:00:00.0000Z"`, `"2026-03-01T12:00:00.000+01:00"`, `"2026-02-30T12:00:00.000Z"`, `1`, `null`} {

@@ -253,6 +253,7 @@ func TestPreview_unknownIsNotNoChange(t *testing.T) {
 	}
 }
 
+// Case: C022.
 func TestGuards_failClosed(t *testing.T) {
 	t.Parallel()
 	text := edit(t, base, "  - that: params.price <= settings.ceiling\n", `  - that: observed.article.data.locked

@@ -44,6 +44,7 @@ func TestTextOf_neverShowsTheCause(t *testing.T) {
 	}
 }
 
+// Case: C128.
 func TestTable_unambiguous(t *testing.T) {
 	t.Parallel()
 	exits, codes := map[int]fault.Code{0: "success"}, map[fault.Code]bool{}

@@ -285,6 +285,8 @@ func chunked(t *testing.T, r *redact.Redactor, chunks ...string) string {
 
 // TestWriter_borders: wherever a chunk ends, the writer writes what String says
 // of the whole, also when it has to let go of the beginning.
+//
+// Case: C084.
 func TestWriter_borders(t *testing.T) {
 	t.Parallel()
 	const secret = "not4real-canary-one-00"

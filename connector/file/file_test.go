@@ -319,6 +319,8 @@ func TestDo_callsThatSayTooMuch(t *testing.T) {
 
 // TestDo_linksAndOddFiles has in the tree what an attacker who may write there
 // would put there.
+//
+// Case: C108.
 func TestDo_linksAndOddFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -392,6 +394,8 @@ func TestDo_linksAndOddFiles(t *testing.T) {
 
 // TestDo_swapped swaps a directory for a link out of the tree, and a file for a
 // link to another outside, all the time, while files are used through them.
+//
+// Case: C109.
 func TestDo_swapped(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

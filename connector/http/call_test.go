@@ -115,6 +115,7 @@ func refuse(t *testing.T) nethttp.RoundTripper {
 	})
 }
 
+// Case: C063.
 func TestDo_answer(t *testing.T) {
 	t.Parallel()
 	const asJSON, asText = "application/json; charset=utf-8", "text/plain"

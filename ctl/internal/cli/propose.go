@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"maps"
 	"os"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v4"
+	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 
 	"writ"
 	"writ/api"
@@ -169,6 +171,14 @@ func valueOf(kind, text string) (any, error) {
 	return text, nil
 }
 
+// noAlias refuses what stands for something else: it could grow beyond all bounds.
+func noAlias(aliases, _ int) error {
+	if aliases > 0 {
+		return errors.New("aliases are not allowed; write the value out")
+	}
+	return nil
+}
+
 // readProposal reads a request file, strictly: what is not known is refused
 // rather than left out.
 func (p *program) readProposal(file string, out *api.Proposal) error {
@@ -184,7 +194,7 @@ func (p *program) readProposal(file string, out *api.Proposal) error {
 	}
 	if !json.Valid(data) {
 		var value any
-		if err := yaml.Load(data, &value); err != nil {
+		if err := yaml.Load(data, &value, yaml.WithPlugin(loaderlimits.New(loaderlimits.AliasFunc(noAlias)))); err != nil {
 			return fault.Wrap(fault.Invalid, err, "The request is neither JSON nor YAML: %v", err)
 		}
 		if data, err = json.Marshal(value); err != nil {

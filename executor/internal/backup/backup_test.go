@@ -30,6 +30,7 @@ func folder(t *testing.T) string {
 	return dir
 }
 
+// Case: C125.
 func TestSave_readsBackWhatWasSeen(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
@@ -58,6 +59,7 @@ func TestSave_readsBackWhatWasSeen(t *testing.T) {
 	}
 }
 
+// Case: C119.
 func TestSave_refuses(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

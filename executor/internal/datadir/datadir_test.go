@@ -34,6 +34,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// Case: C120.
 func TestReplace_isWholeAndPrivate(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "f")

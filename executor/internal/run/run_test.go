@@ -315,6 +315,8 @@ func TestExecute_takesOnlyWhatIsAdmittedForIt(t *testing.T) {
 }
 
 // A journal that cannot be written stops everything: nothing leaves without its intent.
+//
+// Case: C050.
 func TestExecute_journalFails(t *testing.T) {
 	t.Parallel()
 	w := executortest.New(t)

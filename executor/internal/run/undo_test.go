@@ -24,6 +24,8 @@ func ends(receipts []writ.Receipt) []string {
 // A plan of three steps whose second does not end well.
 //
 // Long on purpose: one row a way to fail.
+//
+// Case: C158.
 func TestExecute_onFailure(t *testing.T) {
 	t.Parallel()
 	type world = *executortest.World

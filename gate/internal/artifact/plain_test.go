@@ -26,6 +26,8 @@ var asLatin = map[rune]string{
 
 // TestPlain_everyCodePoint shows each code point in the company in which it
 // could do harm.
+//
+// Case: C104.
 func TestPlain_everyCodePoint(t *testing.T) {
 	t.Parallel()
 	shown := 0
@@ -92,6 +94,7 @@ func TestPlain_lookalikes(t *testing.T) {
 	}
 }
 
+// Case: C107.
 func TestPlain(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{

@@ -108,6 +108,7 @@ func checkReview(t *testing.T, attack string) {
 	}
 }
 
+// Case: C105.
 func TestReview_nothingIsCutShort(t *testing.T) {
 	t.Parallel()
 	const long = 64 << 10
@@ -143,6 +144,8 @@ func TestReview_valuesShowTheirEnds(t *testing.T) {
 
 // Whatever is shown decides what is approved: no shown value can change without
 // the digest of what was shown changing too.
+//
+// Case: C030.
 func TestReview_digestCoversEveryShownValue(t *testing.T) {
 	t.Parallel()
 	edits := map[string]func(*model.Change){

@@ -201,6 +201,7 @@ func TestCancel_whatWasHeldUp(t *testing.T) {
 	})
 }
 
+// Case: C141.
 func TestCancel_whileItIsPlanned(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		hold := make(chan struct{})
@@ -217,6 +218,7 @@ func TestCancel_whileItIsPlanned(t *testing.T) {
 	})
 }
 
+// Case: C140.
 func TestExpiry_ofAnUnansweredRequest(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		swept, used := w.propose(request(step("s1", "set", "a"))).ID, w.propose(request(step("s1", "set", "b"))).ID

@@ -55,6 +55,7 @@ func TestExecute_bySomebodyWhoMay(t *testing.T) {
 	})
 }
 
+// Case: C049.
 func TestExecute_atOnce(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		id := w.approvedOnly(request(step("s1", "set", "a")))
@@ -349,6 +350,8 @@ func TestPanic(t *testing.T) {
 
 // A store from a backup counts its locks from where it was. With its epoch
 // raised, the fences are higher than any that an executor has seen.
+//
+// Case: C151.
 func TestFence_risesWithTheEpoch(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		for range 3 {

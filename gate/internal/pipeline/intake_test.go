@@ -154,6 +154,7 @@ func TestPropose_sameKey(t *testing.T) {
 	})
 }
 
+// Case: C044.
 func TestPropose_sameKeyAtOnce(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		ids := make([]string, 32)

@@ -142,6 +142,8 @@ func TestArtifact_ofARun(t *testing.T) {
 
 // A policy may allow what it likes: what is forbidden stays so, and what writes
 // waits for a person.
+//
+// Case: C138.
 func TestDecide_policyThatAllowsEverything(t *testing.T) {
 	t.Parallel()
 	const lax = `
@@ -164,6 +166,8 @@ examples: [{name: a read, change: {class: read_only}, expect: auto}]
 }
 
 // Whatever a policy cannot judge is denied.
+//
+// Case: C023.
 func TestDecide_policyThatFails(t *testing.T) {
 	runWith(t, `
 policy: broken

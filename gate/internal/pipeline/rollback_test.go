@@ -123,6 +123,7 @@ func TestRollback_thatFails(t *testing.T) {
 	}
 }
 
+// Case: C157.
 func TestRollback_thatStopsHalfWay(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		w.executor.tell(func() { w.executor.outcomes["mock/c"] = writ.Failed })

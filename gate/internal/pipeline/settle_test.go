@@ -135,6 +135,8 @@ func TestSettle_whileTheExecutorIsAway(t *testing.T) {
 }
 
 // An executor that took a writ and forgot it cannot say what came of it.
+//
+// Case: C061.
 func TestSettle_forgotten(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		w.executor.tell(func() { w.executor.hold = true })
@@ -156,6 +158,8 @@ func TestSettle_forgotten(t *testing.T) {
 }
 
 // What is unknown stays so, and nothing but its own recovery touches its target.
+//
+// Cases: C058, C059.
 func TestUnknown_staysAndKeepsItsLock(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		w.executor.tell(func() { w.executor.outcomes["mock/a"] = writ.Unknown })

@@ -23,6 +23,7 @@ import (
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/ext"
 	"go.yaml.in/yaml/v4"
+	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 
 	"writ"
 	"writ/fault"
@@ -109,15 +110,25 @@ func Load(path string) (*Policy, error) {
 	return p, nil
 }
 
+// noAlias refuses what stands for something else: it could grow beyond all bounds.
+func noAlias(aliases, _ int) error {
+	if aliases > 0 {
+		return errors.New("aliases are not allowed; write the value out")
+	}
+	return nil
+}
+
 // Parse checks a policy and returns it. Its error names all problems, one a line.
 func Parse(source []byte) (*Policy, error) {
 	var f file
-	dec := yaml.NewDecoder(bytes.NewReader(source))
-	dec.KnownFields(true)
-	if err := dec.Decode(&f); err != nil {
+	loader, err := yaml.NewLoader(bytes.NewReader(source), yaml.WithKnownFields(), yaml.WithPlugin(loaderlimits.New(loaderlimits.AliasFunc(noAlias))))
+	if err == nil {
+		err = loader.Load(&f)
+	}
+	if err != nil {
 		return nil, fault.Wrap(fault.Invalid, err, "the YAML is not a policy: %s", err)
 	}
-	if err := dec.Decode(new(any)); !errors.Is(err, io.EOF) {
+	if err := loader.Load(new(any)); !errors.Is(err, io.EOF) {
 		return nil, fault.New(fault.Invalid, "there is a second document after the policy")
 	}
 	env, err := environment()

@@ -64,6 +64,7 @@ func TestDecide_theStrictestWins(t *testing.T) {
 	}
 }
 
+// Case: C024.
 func TestDecide_aRuleThatFailsDenies(t *testing.T) {
 	t.Parallel()
 	d := parse(t, small).Decide(policy.Facts{Class: "read_only"}, "t")

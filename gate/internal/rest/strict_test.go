@@ -9,6 +9,8 @@ import (
 )
 
 // TestHostAndOrigin tries who may say what about where the call goes and comes from.
+//
+// Case: C143.
 func TestHostAndOrigin(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
