@@ -21,6 +21,7 @@ import (
 	"writ/gate/internal/auth"
 	"writ/gate/internal/config"
 	"writ/gate/internal/link"
+	"writ/gate/internal/mcp"
 	"writ/gate/internal/ops"
 	"writ/gate/internal/pipeline"
 	"writ/gate/internal/policy"
@@ -70,7 +71,16 @@ func (p *program) run(ctx context.Context) (err error) {
 		Sys: p.sys, Store: memory, Audit: record, Executor: link.New(c.Executor.Socket, writ.NewKeyring(c.executorKey)),
 		Catalog: c.actions, Policy: c.rules, Key: c.key, Epoch: c.Epoch, FirstAnswer: c.FirstAnswer,
 	})
-	handler, err := rest.New(rest.Config{Gate: &ops.Gate{Pipeline: pipe, Record: record, ExecutorKey: c.executorKey, Version: api.Version}, Who: c.principals, Hosts: c.Hosts, Log: p.sys.Log})
+	gate := &ops.Gate{Pipeline: pipe, Record: record, ExecutorKey: c.executorKey, Version: api.Version}
+	tools, err := mcp.New(gate, p.sys.Log)
+	if err != nil {
+		return err
+	}
+	p.sys.Log.Info("the list of tools is made", "digest", tools.Digest())
+	handler, err := rest.New(rest.Config{
+		Gate: gate, Who: c.principals, Hosts: c.Hosts, Log: p.sys.Log,
+		More: map[string]rest.Way{mcp.Path: tools.Serve},
+	})
 	if err != nil {
 		return err
 	}

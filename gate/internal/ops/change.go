@@ -19,7 +19,7 @@ type one struct {
 }
 
 type proposeIn struct {
-	Key  string `header:"Idempotency-Key" maxLength:"200" doc:"The same key gives the same change"`
+	Key  string `header:"Idempotency-Key" tool:"client_key" maxLength:"200" doc:"The same key gives the same change"`
 	Body api.Proposal
 }
 

@@ -46,10 +46,12 @@ type Op struct {
 	// Roles is who may ask: any of them is enough; none means every principal.
 	// What a caller may see and do of a certain change is the pipeline's to say.
 	Roles []model.Role
-	// Tool says that an agent may be given the operation as a tool.
-	Tool bool
+	// Tool is the name under which an agent may be given the operation as a
+	// tool; "" if it may not.
+	Tool string
 	// In is a struct whose fields are tagged with where a way in finds them:
-	// path, query or header and the name there; the field Body is the body.
+	// path, query or header and the name there, and with tool where a tool has
+	// another name for it; the field Body is the body.
 	In, Out reflect.Type
 
 	do func(ctx context.Context, g *Gate, who model.Caller, in any) (any, error)
@@ -76,23 +78,23 @@ func (o *Op) Call(ctx context.Context, g *Gate, who model.Caller, in any) (any, 
 // All is the table, in the order of api.Operations.
 func All() []Op {
 	table := map[string]Op{
-		api.PolicyGet:      tool(define(policyGet)),
-		api.ActionList:     tool(define(actionList)),
-		api.ActionGet:      tool(define(actionGet)),
-		api.SystemList:     tool(define(systemList)),
-		api.ChangePropose:  tool(define(changePropose, model.Requester)),
-		api.ChangeList:     tool(define(changeList)),
-		api.ChangeGet:      tool(define(changeGet)),
-		api.ChangeWait:     tool(define(changeWait)),
+		api.PolicyGet:      tool("get_policy", define(policyGet)),
+		api.ActionList:     tool("list_actions", define(actionList)),
+		api.ActionGet:      tool("describe_action", define(actionGet)),
+		api.SystemList:     tool("list_systems", define(systemList)),
+		api.ChangePropose:  tool("propose_change", define(changePropose, model.Requester)),
+		api.ChangeList:     tool("list_changes", define(changeList)),
+		api.ChangeGet:      tool("get_change", define(changeGet)),
+		api.ChangeWait:     tool("wait_change", define(changeWait)),
 		api.ChangeReview:   define(changeReview),
 		api.ChangeApprove:  define(changeApprove, model.Approver),
 		api.ChangeReject:   define(changeReject, model.Approver),
-		api.ChangeCancel:   tool(define(changeCancel, model.Requester, model.Operator)),
-		api.ChangeExecute:  tool(define(changeExecute, model.Requester, model.Operator)),
-		api.ChangeRollback: tool(define(changeRollback, model.Requester, model.Operator)),
+		api.ChangeCancel:   tool("cancel_change", define(changeCancel, model.Requester, model.Operator)),
+		api.ChangeExecute:  tool("execute_change", define(changeExecute, model.Requester, model.Operator)),
+		api.ChangeRollback: tool("propose_rollback", define(changeRollback, model.Requester, model.Operator)),
 		api.ChangeProbe:    define(changeProbe, model.Approver, model.Operator),
 		api.ChangeSettle:   define(changeSettle, model.Approver),
-		api.ChangeArtifact: tool(define(changeArtifact)),
+		api.ChangeArtifact: tool("get_artifact", define(changeArtifact)),
 		api.ChangeEvidence: define(changeEvidence),
 		api.EventList:      define(eventList),
 		api.CheckpointGet:  define(checkpointGet),
@@ -123,7 +125,7 @@ func define[I, O any](do func(context.Context, *Gate, model.Caller, *I) (O, erro
 	}
 }
 
-func tool(o Op) Op {
-	o.Tool = true
+func tool(name string, o Op) Op {
+	o.Tool = name
 	return o
 }

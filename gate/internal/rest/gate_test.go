@@ -3,38 +3,25 @@ package rest_test
 import (
 	"bytes"
 	"context"
-	"crypto/ed25519"
 	"encoding/json"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"writ"
 	"writ/api"
-	"writ/catalog"
-	"writ/gate/internal/audit"
-	"writ/gate/internal/auth"
-	"writ/gate/internal/model"
-	"writ/gate/internal/ops"
-	"writ/gate/internal/pipeline"
-	"writ/gate/internal/policy"
+	"writ/gate/internal/gatetest"
 	"writ/gate/internal/rest"
-	"writ/gate/internal/store/sqlite"
-	"writ/ledger"
-	"writ/policies"
-	"writ/sys"
 )
 
 // gate is a whole gate, on SQLite, with an executor in this process.
 type gate struct {
 	t        testing.TB
 	handler  http.Handler
-	executor *executor
+	executor *gatetest.Executor
 	dir      string
 	tokens   map[string]string
 	log      *bytes.Buffer
@@ -42,55 +29,16 @@ type gate struct {
 
 func newGate(t testing.TB) *gate {
 	t.Helper()
-	g := &gate{t: t, dir: filepath.Join(t.TempDir(), "gate"), tokens: map[string]string{}, log: &bytes.Buffer{}}
-	s := sys.Real(slog.New(slog.DiscardHandler))
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	store, err := sqlite.Open(t.Context(), filepath.Join(g.dir, "gate.db"))
-	must(err)
-	actions, err := catalog.Load(catalog.Builtin())
-	must(err)
-	rules, err := policy.Parse(policies.ApproveMost)
-	must(err)
-	public, key, err := ed25519.GenerateKey(s.Rand)
-	must(err)
-	log, err := ledger.Open(filepath.Join(g.dir, "audit"), ledger.Options{Name: "writ/gate", Key: key, Now: s.Now})
-	must(err)
-	record := audit.New(audit.Config{Sys: s, Store: store, Log: log})
-	g.executor = newExecutor(public, actions)
-	pipe := pipeline.New(pipeline.Config{
-		Sys: s, Store: store, Audit: record, Executor: g.executor,
-		Catalog: actions, Policy: rules, Key: key, Epoch: 1, FirstAnswer: 10 * time.Second,
-	})
-	must(pipe.Start(t.Context()))
-	t.Cleanup(func() {
-		pipe.Stop()
-		must(store.Close())
-		must(log.Close())
-	})
-	principals := filepath.Join(g.dir, "principals.yaml")
-	for name, p := range map[string]auth.Principal{
-		"agent":    {Name: "opencode", Kind: writ.Agent, Roles: []model.Role{model.Requester}},
-		"other":    {Name: "codex", Kind: writ.Agent, Roles: []model.Role{model.Requester}},
-		"approver": {Name: "ana", Kind: writ.Human, Roles: []model.Role{model.Approver}},
-		"operator": {Name: "otto", Kind: writ.Human, Roles: []model.Role{model.Operator}},
-		"auditor":  {Name: "aude", Kind: writ.Human, Roles: []model.Role{model.Auditor}},
-		"admin":    {Name: "adam", Kind: writ.Human, Roles: []model.Role{model.Admin}},
-	} {
-		g.tokens[name], err = auth.Add(s, principals, p)
-		must(err)
-	}
-	who, err := auth.Open(principals)
-	must(err)
+	made := gatetest.New(t)
+	g := &gate{t: t, executor: made.Executor, dir: made.Dir, tokens: made.Tokens, log: &bytes.Buffer{}}
+	var err error
 	g.handler, err = rest.New(rest.Config{
-		Gate: &ops.Gate{Pipeline: pipe, Record: record, Version: "test"}, Who: who, Hosts: []string{"writ.example.org"},
+		Gate: made.Gate, Who: made.Who, Hosts: []string{"writ.example.org"},
 		Log: slog.New(slog.NewTextHandler(g.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
-	must(err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return g
 }
 

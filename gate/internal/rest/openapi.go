@@ -9,6 +9,7 @@ import (
 
 	"writ/api"
 	"writ/fault"
+	"writ/gate/internal/form"
 	"writ/gate/internal/ops"
 )
 
@@ -35,8 +36,8 @@ func newDescription(version string) *description {
 	}}
 }
 
-// add describes an operation and returns the reader of its input.
-func (d *description) add(op *ops.Op) *input {
+// add describes an operation and returns the form of its input.
+func (d *description) add(op *ops.Op) *form.Form {
 	registry := d.api.Components.Schemas
 	described := &huma.Operation{
 		OperationID: op.Name, Method: op.Method, Path: op.Path, Summary: op.Summary,
@@ -50,27 +51,16 @@ func (d *description) add(op *ops.Op) *input {
 				Content:     map[string]*huma.MediaType{"application/problem+json": {Schema: registry.Schema(reflect.TypeFor[api.Problem](), true, "Problem")}},
 			},
 		},
-		Extensions: map[string]any{"x-writ-tool": op.Tool, "x-writ-roles": op.Roles},
+		Extensions: map[string]any{"x-writ-tool": op.Tool != "", "x-writ-roles": op.Roles},
 	}
-	in := &input{of: op.In, registry: registry}
-	for _, f := range reflect.VisibleFields(op.In) {
-		if f.Anonymous {
-			continue
-		}
-		if f.Name == "Body" {
-			in.body = registry.Schema(f.Type, true, op.Name)
-			described.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: in.body}}}
-			continue
-		}
-		for _, place := range []string{"path", "query", "header"} {
-			if name := f.Tag.Get(place); name != "" {
-				schema := huma.SchemaFromField(registry, f, op.Name)
-				in.params = append(in.params, param{in: place, name: name, field: f.Index, schema: schema})
-				described.Parameters = append(described.Parameters, &huma.Param{
-					Name: name, In: place, Description: f.Tag.Get("doc"), Required: place == "path", Schema: schema,
-				})
-			}
-		}
+	in := form.New(registry, op.In, op.Name)
+	if in.Body != nil {
+		described.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: in.Body}}}
+	}
+	for _, p := range in.Params {
+		described.Parameters = append(described.Parameters, &huma.Param{
+			Name: p.Name, In: p.In, Description: p.Doc, Required: p.In == "path", Schema: p.Schema,
+		})
 	}
 	d.api.AddOperation(described)
 	return in

@@ -30,8 +30,13 @@ type Config struct {
 	Gate  *ops.Gate
 	Who   Authenticator
 	Hosts []string // names that a Host header may hold besides loopback
-	Log   *slog.Logger
+	// More are other ways in, by path. They stand behind the same guard.
+	More map[string]Way
+	Log  *slog.Logger
 }
+
+// Way answers the calls of callers who have proved who they are.
+type Way = func(http.ResponseWriter, *http.Request, model.Caller)
 
 // Authenticator tells who a bearer token belongs to.
 type Authenticator interface {
@@ -52,7 +57,7 @@ func New(c Config) (http.Handler, error) {
 			if err := op.Allow(who); err != nil {
 				return nil, err
 			}
-			input, err := in.read(r)
+			input, err := read(in, r)
 			if err != nil {
 				return nil, err
 			}
@@ -66,6 +71,16 @@ func New(c Config) (http.Handler, error) {
 	mux.Handle("GET "+PathOpenAPI, s.answer(func(*http.Request, model.Caller) (any, error) {
 		return json.RawMessage(described), nil
 	}))
+	for path, serve := range c.More {
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+			who, err := s.caller(r)
+			if err != nil {
+				s.problem(w, r, err)
+				return
+			}
+			serve(w, r, who)
+		})
+	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.problem(w, r, fault.New(fault.NotFound, "There is nothing here that takes this method. See which operations there are: GET %s", PathOpenAPI))
 	})

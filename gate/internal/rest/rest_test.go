@@ -144,7 +144,7 @@ func TestTable(t *testing.T) {
 			t.Errorf("%s is not in the table", op.Name)
 		}
 		decides := op.Name == api.ChangeApprove || op.Name == api.ChangeReject || op.Name == api.ChangeSettle || slices.Contains(op.Roles, model.Approver)
-		if decides && op.Tool {
+		if decides && op.Tool != "" {
 			t.Errorf("%s decides, so it must not be a tool", op.Name)
 		}
 		if decides && op.Method == http.MethodGet {
@@ -210,11 +210,11 @@ func TestHealth(t *testing.T) {
 			t.Errorf("%s: %+v", name, h)
 		}
 	}
-	g.executor.gate = writ.Keyring{}
+	g.executor.Gate = writ.Keyring{}
 	fails("trust", "writ-executor set-gate-key ")
-	g.executor.leave(fault.New(fault.Unavailable, "The executor does not answer."))
+	g.executor.Leave(fault.New(fault.Unavailable, "The executor does not answer."))
 	fails("executor", "writ up")
-	g.executor.leave(fault.New(fault.Refused, "It signs with another key.").Because("untrusted_key"))
+	g.executor.Leave(fault.New(fault.Refused, "It signs with another key.").Because("untrusted_key"))
 	fails("executor", "gate.yaml")
 }
 

@@ -1,4 +1,4 @@
-package rest_test
+package gatetest
 
 import (
 	"context"
@@ -14,10 +14,11 @@ import (
 	"writ/gate/internal/model"
 )
 
-// executor is a small executor in this process: it does everything it is asked,
+// Executor is a small executor in this process: it does everything it is asked,
 // at once, to nothing.
-type executor struct {
-	gate    writ.Keyring
+type Executor struct {
+	// Gate is whose writs it takes.
+	Gate    writ.Keyring
 	catalog *catalog.Catalog
 
 	mu   sync.Mutex
@@ -25,28 +26,31 @@ type executor struct {
 	runs map[string][]model.Receipt
 }
 
-func newExecutor(gate ed25519.PublicKey, c *catalog.Catalog) *executor {
-	return &executor{gate: writ.NewKeyring(gate), catalog: c, runs: map[string][]model.Receipt{}}
+func newExecutor(gate ed25519.PublicKey, c *catalog.Catalog) *Executor {
+	return &Executor{Gate: writ.NewKeyring(gate), catalog: c, runs: map[string][]model.Receipt{}}
 }
 
-func (e *executor) Hello(context.Context) (writ.Hello, error) {
+// Hello says what it is and reaches.
+func (e *Executor) Hello(context.Context) (writ.Hello, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return writ.Hello{
-		Executor: "local", GateKeyIDs: slices.Sorted(maps.Keys(e.gate)), CatalogDigest: e.catalog.Digest(), Epoch: 1,
+		Executor: "local", GateKeyIDs: slices.Sorted(maps.Keys(e.Gate)), CatalogDigest: e.catalog.Digest(), Epoch: 1,
 		Systems: []writ.SystemInfo{{Name: "mock", Kind: "mock", Environment: "lab"}},
 	}, e.away
 }
 
-func (e *executor) leave(err error) {
+// Leave lets it answer nothing but an error, until that is nil.
+func (e *Executor) Leave(err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.away = err
 }
 
-func (e *executor) Observe(_ context.Context, sealed []byte) ([]writ.Observation, error) {
+// Observe finds an old value everywhere.
+func (e *Executor) Observe(_ context.Context, sealed []byte) ([]writ.Observation, error) {
 	var w writ.Writ
-	if err := writ.Open(writ.KindWrit, sealed, e.gate, &w); err != nil {
+	if err := writ.Open(writ.KindWrit, sealed, e.Gate, &w); err != nil {
 		return nil, err
 	}
 	var all []writ.Observation
@@ -61,13 +65,15 @@ func (e *executor) Observe(_ context.Context, sealed []byte) ([]writ.Observation
 	return all, nil
 }
 
-func (e *executor) Probe(context.Context, []byte) ([]model.Finding, error) {
+// Probe finds nothing in doubt.
+func (e *Executor) Probe(context.Context, []byte) ([]model.Finding, error) {
 	return nil, fault.New(fault.Refused, "Nothing here is in doubt.")
 }
 
-func (e *executor) Execute(_ context.Context, sealed []byte) error {
+// Execute does everything at once.
+func (e *Executor) Execute(_ context.Context, sealed []byte) error {
 	var w writ.Writ
-	if err := writ.Open(writ.KindWrit, sealed, e.gate, &w); err != nil {
+	if err := writ.Open(writ.KindWrit, sealed, e.Gate, &w); err != nil {
 		return err
 	}
 	e.mu.Lock()
@@ -88,7 +94,8 @@ func (e *executor) Execute(_ context.Context, sealed []byte) error {
 	return nil
 }
 
-func (e *executor) Receipts(_ context.Context, run string, after int64, _ time.Duration) ([]model.Receipt, bool, error) {
+// Receipts returns what became of a run.
+func (e *Executor) Receipts(_ context.Context, run string, after int64, _ time.Duration) ([]model.Receipt, bool, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	all, ok := e.runs[run]

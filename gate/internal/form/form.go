@@ -1,0 +1,269 @@
+// Package form reads what an operation takes, strictly: a member that is
+// unknown, spelt in another case or given twice is refused, and so is whatever
+// two readers could understand in two ways. The schemas that it checks with are
+// those that the ways in describe.
+package form
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"writ"
+	"writ/fault"
+)
+
+// Form is what one operation takes.
+type Form struct {
+	Params []Param
+	Body   *huma.Schema // nil: the operation takes none
+
+	of       reflect.Type
+	registry huma.Registry
+}
+
+// Param is one value beside the body.
+type Param struct {
+	In     string // path, query or header
+	Name   string
+	Flat   string // its name where all values stand side by side
+	Doc    string
+	Schema *huma.Schema
+
+	field []int
+}
+
+// New returns the form of an input: a struct whose fields are tagged with path,
+// query or header and the name there; the field Body is the body. The tag tool
+// gives a field another name for tools.
+func New(registry huma.Registry, of reflect.Type, name string) *Form {
+	f := &Form{of: of, registry: registry}
+	for _, field := range reflect.VisibleFields(of) {
+		if field.Anonymous {
+			continue
+		}
+		if field.Name == "Body" {
+			f.Body = registry.Schema(field.Type, true, name)
+			continue
+		}
+		for _, place := range []string{"path", "query", "header"} {
+			if found := field.Tag.Get(place); found != "" {
+				p := Param{In: place, Name: found, Flat: found, Doc: field.Tag.Get("doc"), field: field.Index}
+				if flat := field.Tag.Get("tool"); flat != "" {
+					p.Flat = flat
+				}
+				p.Schema = huma.SchemaFromField(registry, field, name)
+				f.Params = append(f.Params, p)
+			}
+		}
+	}
+	return f
+}
+
+// Texts returns a pointer to an input whose params are read from texts; unknown
+// names what was given and is no param. A body is nil if there is none.
+func (f *Form) Texts(given func(Param) []string, unknown []string, body []byte) (any, error) {
+	out := reflect.New(f.of)
+	var wrong problems
+	for _, p := range f.Params {
+		texts := given(p)
+		if len(texts) > 1 {
+			wrong.add(p.In+"."+p.Name, "is given more than once")
+		} else if len(texts) == 1 {
+			f.set(&wrong, p, texts[0], out.Elem().FieldByIndex(p.field))
+		}
+	}
+	for _, name := range unknown {
+		wrong.add(name, "is not known")
+	}
+	if err := wrong.err(); err != nil {
+		return nil, err
+	}
+	if body == nil {
+		return out.Interface(), nil
+	}
+	return out.Interface(), f.body("body", body, out.Elem())
+}
+
+// Flat returns a pointer to an input that is read from one JSON object, in which
+// the params and the members of the body stand side by side.
+func (f *Form) Flat(data []byte) (any, error) {
+	if len(data) == 0 {
+		data = []byte("{}")
+	}
+	if _, err := writ.Parse(data); err != nil {
+		return nil, err
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(data, &members); err != nil {
+		return nil, fault.Wrap(fault.Invalid, err, "The arguments are not an object.")
+	}
+	out := reflect.New(f.of)
+	var wrong problems
+	for _, p := range f.Params {
+		where := "arguments." + p.Flat
+		raw, given := members[p.Flat]
+		delete(members, p.Flat)
+		if !given {
+			if p.In == "path" {
+				wrong.add(where, "is missing")
+			}
+			continue
+		}
+		var value any
+		if err := json.Unmarshal(raw, &value); err != nil {
+			return nil, fault.Wrap(fault.Invalid, err, "The arguments cannot be read as JSON.")
+		}
+		wrong.validate(f.registry, p.Schema, where, value)
+		if len(wrong) == 0 && json.Unmarshal(raw, out.Elem().FieldByIndex(p.field).Addr().Interface()) != nil {
+			wrong.add(where, "is not of the type "+p.Schema.Type)
+		}
+	}
+	if f.Body == nil {
+		for name := range members {
+			wrong.add("arguments."+name, "is not known")
+		}
+	}
+	if err := wrong.err(); err != nil || f.Body == nil {
+		return out.Interface(), err
+	}
+	body, err := json.Marshal(members)
+	if err != nil {
+		return nil, fault.Wrap(fault.Invalid, err, "The arguments cannot be read as JSON.")
+	}
+	return out.Interface(), f.body("arguments", body, out.Elem())
+}
+
+// FlatSchema describes what Flat reads.
+func (f *Form) FlatSchema() *huma.Schema {
+	s := &huma.Schema{Type: huma.TypeObject, Properties: map[string]*huma.Schema{}, AdditionalProperties: false, Required: []string{}}
+	if body := f.Body; body != nil {
+		if body.Ref != "" {
+			body = f.registry.SchemaFromRef(body.Ref)
+		}
+		maps.Copy(s.Properties, body.Properties)
+		s.Required = append(s.Required, body.Required...)
+	}
+	for _, p := range f.Params {
+		described := *p.Schema
+		described.Description = p.Doc
+		s.Properties[p.Flat] = &described
+		if p.In == "path" {
+			s.Required = append(s.Required, p.Flat)
+		}
+	}
+	return s
+}
+
+// set parses one value and stores it.
+func (f *Form) set(wrong *problems, p Param, text string, field reflect.Value) {
+	var value any = text
+	var err error
+	switch field.Kind() {
+	case reflect.Int64:
+		value, err = strconv.ParseInt(text, 10, 64)
+	case reflect.Bool:
+		value, err = strconv.ParseBool(text)
+	}
+	if err != nil {
+		wrong.add(p.In+"."+p.Name, "is not of the type "+p.Schema.Type)
+		return
+	}
+	wrong.validate(f.registry, p.Schema, p.In+"."+p.Name, value)
+	field.Set(reflect.ValueOf(value).Convert(field.Type()))
+}
+
+// body reads a body into the field Body.
+func (f *Form) body(where string, data []byte, out reflect.Value) error {
+	// Duplicate names and what else two readers could understand differently.
+	if _, err := writ.Parse(data); err != nil {
+		return err
+	}
+	var value any
+	if err := json.Unmarshal(data, &value); err != nil {
+		return fault.Wrap(fault.Invalid, err, "The body cannot be read as JSON.")
+	}
+	schema := f.Body
+	if schema == nil {
+		schema = &huma.Schema{Type: huma.TypeObject, AdditionalProperties: false}
+		schema.PrecomputeMessages()
+	}
+	var wrong problems
+	wrong.spelling(f.registry, schema, where, value)
+	if len(wrong) == 0 {
+		wrong.validate(f.registry, schema, where, value)
+	}
+	if err := wrong.err(); err != nil || f.Body == nil {
+		return err
+	}
+	if err := json.Unmarshal(data, out.FieldByName("Body").Addr().Interface()); err != nil {
+		return fault.Wrap(fault.Invalid, err, "The body does not have the form that is expected here.")
+	}
+	return nil
+}
+
+// problems collects what is wrong with an input: where and what, never a value,
+// since it may be a secret in the wrong place.
+type problems []string
+
+// maxProblems is how many are told at once.
+const maxProblems = 20
+
+func (p *problems) add(where, what string) {
+	if len(*p) < maxProblems {
+		*p = append(*p, fmt.Sprintf("%.200s: %s", where, what))
+	}
+}
+
+func (p *problems) validate(registry huma.Registry, schema *huma.Schema, where string, value any) {
+	var result huma.ValidateResult
+	path := huma.NewPathBuffer(nil, 0)
+	path.Push(where)
+	huma.Validate(registry, schema, path, huma.ModeWriteToServer, value, &result)
+	for _, err := range result.Errors {
+		if detail, ok := errors.AsType[*huma.ErrorDetail](err); ok {
+			p.add(detail.Location, detail.Message)
+		} else {
+			p.add(where, "is not valid")
+		}
+	}
+}
+
+// spelling checks the names of members as they are spelt: both huma and
+// encoding/json would take one in another case.
+func (p *problems) spelling(registry huma.Registry, schema *huma.Schema, where string, value any) {
+	if schema.Ref != "" {
+		schema = registry.SchemaFromRef(schema.Ref)
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		for name, member := range value {
+			if known := schema.Properties[name]; known != nil {
+				p.spelling(registry, known, where+"."+name, member)
+			} else if schema.AdditionalProperties == false {
+				p.add(where+"."+name, "is not known (names are case-sensitive)")
+			}
+		}
+	case []any:
+		if schema.Items != nil {
+			for i, item := range value {
+				p.spelling(registry, schema.Items, fmt.Sprintf("%s[%d]", where, i), item)
+			}
+		}
+	}
+}
+
+func (p problems) err() error {
+	if len(p) == 0 {
+		return nil
+	}
+	slices.Sort(p)
+	return fault.New(fault.Invalid, "The request is not valid: %s.", strings.Join(p, "; "))
+}

@@ -1,0 +1,114 @@
+package mcp
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"writ/api"
+	"writ/fault"
+	"writ/gate/internal/form"
+	"writ/gate/internal/ops"
+)
+
+// refPrefix is where huma's references point; none is left in a tool.
+const refPrefix = "#/components/schemas/"
+
+// describe returns a tool as clients see it.
+func describe(op *ops.Op, f *form.Form, registry huma.Registry) (*sdk.Tool, error) {
+	in, err := inlined(f.FlatSchema(), registry)
+	if err != nil {
+		return nil, err
+	}
+	out, err := inlined(registry.Schema(op.Out, true, op.Name), registry)
+	if err != nil {
+		return nil, err
+	}
+	reads := op.Method == http.MethodGet
+	carries := op.Name == api.ChangeExecute
+	// What asks for a plan lets the executor read at targets.
+	reaches := carries || op.Name == api.ChangePropose || op.Name == api.ChangeRollback || op.Name == api.SystemList
+	return &sdk.Tool{
+		Name: op.Tool, Title: op.Summary, Description: op.Summary + "." + more(op.Name), InputSchema: in, OutputSchema: out,
+		Annotations: &sdk.ToolAnnotations{
+			Title: op.Summary, ReadOnlyHint: reads, DestructiveHint: &carries, OpenWorldHint: &reaches,
+			// Asked again, each gives the same change, except a proposal without a key.
+			IdempotentHint: op.Name != api.ChangePropose,
+		},
+	}, nil
+}
+
+// more is what a model must know of an operation beyond its summary.
+func more(name string) string {
+	switch name {
+	case api.ChangePropose:
+		return " Answers at once with the change's id, class, level, decision and preview. A human decides elsewhere; then call wait_change." +
+			" Give a client_key of your own: the same key gives the same change, so a call that broke off can be repeated." +
+			" Each step names an action of list_actions as action_type, with params as describe_action says."
+	case api.ChangeWait:
+		return " Answers after timeout_ms at the latest, 20000 if left out; give less if your calls are cut off sooner. Call it again while the change goes on; a human may take hours."
+	case api.ActionGet:
+		return " Read it before you propose the action."
+	case api.ChangeExecute:
+		return " Only for a change that is approved already and says that something was in the way. It approves nothing."
+	case api.ChangeRollback:
+		return " The new change needs an approval of its own."
+	case api.ChangeCancel:
+		return " Nothing is undone by it: for that there is propose_rollback."
+	}
+	return ""
+}
+
+// inlined is a schema with everything that it refers to in its place: several
+// clients hand it to models that follow no reference.
+func inlined(s *huma.Schema, registry huma.Registry) (map[string]any, error) {
+	v, err := inline(s, registry, 0)
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, err, "A tool cannot be described.")
+	}
+	m, _ := v.(map[string]any)
+	return m, nil
+}
+
+// maxDepth is how deep references go: a type that holds itself cannot be a tool's.
+const maxDepth = 32
+
+func inline(s *huma.Schema, registry huma.Registry, depth int) (any, error) {
+	data, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	var v any
+	if err := json.Unmarshal(data, &v); err != nil {
+		return nil, err
+	}
+	return resolve(v, registry, depth)
+}
+
+func resolve(v any, registry huma.Registry, depth int) (any, error) {
+	if depth > maxDepth {
+		return nil, fault.New(fault.Internal, "A type refers to itself.")
+	}
+	var err error
+	switch v := v.(type) {
+	case map[string]any:
+		if ref, ok := v["$ref"].(string); ok && strings.HasPrefix(ref, refPrefix) {
+			return inline(registry.SchemaFromRef(ref), registry, depth+1)
+		}
+		for name := range v {
+			if v[name], err = resolve(v[name], registry, depth+1); err != nil {
+				return nil, err
+			}
+		}
+	case []any:
+		for i := range v {
+			if v[i], err = resolve(v[i], registry, depth+1); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return v, nil
+}

@@ -1,0 +1,184 @@
+// Package mcp renders the table of operations as tools of the Model Context
+// Protocol over streamable HTTP, for agents. What no agent may be given is not
+// in the table as a tool, so it is not here either.
+//
+// The server keeps nothing between calls: a call that broke off is asked again,
+// and a gate that was started again knows its clients as before. The list of
+// tools is the same for everybody and does not change while the gate runs.
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"writ"
+	"writ/fault"
+	"writ/gate/internal/form"
+	"writ/gate/internal/model"
+	"writ/gate/internal/ops"
+)
+
+// Path is where the server answers.
+const Path = "/mcp"
+
+// revisions are those of the protocol that are spoken.
+var revisions = []string{"2026-07-28", "2025-11-25", "2025-06-18"}
+
+const instructions = `Ask for changes to infrastructure. Nothing is written before a human has approved exactly what was shown to them; you cannot approve.
+The way: list_actions, describe_action, propose_change, then wait_change until the state no longer moves. A human decides elsewhere, and that may take hours.
+Proposing again is never the way to carry something out.`
+
+// Server is the tools of one gate.
+type Server struct {
+	gate    *ops.Gate
+	log     *slog.Logger
+	handler http.Handler
+	digest  writ.Digest
+}
+
+// New returns the server.
+func New(g *ops.Gate, log *slog.Logger) (*Server, error) {
+	s := &Server{gate: g, log: log}
+	server := sdk.NewServer(&sdk.Implementation{Name: "writ", Version: g.Version}, &sdk.ServerOptions{
+		Instructions: instructions, Logger: slog.New(slog.DiscardHandler),
+		Capabilities:              &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}},
+		SupportedProtocolVersions: revisions,
+	})
+	var list []*sdk.Tool
+	registry := huma.NewMapRegistry(refPrefix, huma.DefaultSchemaNamer)
+	for _, op := range ops.All() {
+		if op.Tool == "" {
+			continue
+		}
+		f := form.New(registry, op.In, op.Name)
+		tool, err := describe(&op, f, registry)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, tool)
+		server.AddTool(tool, s.answer(&op, f))
+	}
+	described, err := json.Marshal(list)
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, err, "The tools cannot be described.")
+	}
+	s.digest = writ.DigestBytes(described)
+	// Host, Origin and token were looked at before: package rest stands in front.
+	known := auth.RequireBearerToken(caller, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})
+	s.handler = known(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{
+		Stateless: true, JSONResponse: true, DisableLocalhostProtection: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: writ.MaxSize,
+	}))
+	return s, nil
+}
+
+// Digest is of the list of tools as clients see it.
+func (s *Server) Digest() writ.Digest { return s.digest }
+
+type callerKey struct{}
+
+// Serve answers a call of somebody who has proved who it is.
+func (s *Server) Serve(w http.ResponseWriter, r *http.Request, who model.Caller) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, writ.MaxSize+1))
+	if err != nil {
+		return // nobody is there any more
+	}
+	// The SDK takes the last of two members of one name; another reader in the
+	// way may have looked at the first.
+	if _, err := writ.Parse(body); r.Method == http.MethodPost && err != nil {
+		refuse(w, body, err)
+		return
+	}
+	r = r.WithContext(context.WithValue(r.Context(), callerKey{}, who))
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	s.handler.ServeHTTP(w, r)
+}
+
+// caller hands on who was let in, in the one way in which the SDK takes it to
+// the handlers of tools.
+func caller(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo, error) {
+	who, ok := ctx.Value(callerKey{}).(model.Caller)
+	if !ok {
+		return nil, auth.ErrInvalidToken
+	}
+	return &auth.TokenInfo{UserID: who.User(), Extra: map[string]any{"caller": who}}, nil
+}
+
+// refuse answers a message that cannot be read in one way only.
+func refuse(w http.ResponseWriter, body []byte, why error) {
+	var message struct {
+		ID json.RawMessage `json:"id"`
+	}
+	status := http.StatusOK
+	if json.Unmarshal(body, &message) != nil || len(message.ID) == 0 {
+		status, message.ID = http.StatusBadRequest, json.RawMessage("null")
+	}
+	answer, err := json.Marshal(map[string]any{
+		"jsonrpc": "2.0", "id": message.ID, "error": map[string]any{"code": -32700, "message": fault.TextOf(why)},
+	})
+	if err != nil {
+		status, answer = http.StatusBadRequest, nil
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(answer) // whoever went away asks again
+}
+
+// answer is the handler of one tool.
+func (s *Server) answer(op *ops.Op, f *form.Form) sdk.ToolHandler {
+	return func(ctx context.Context, r *sdk.CallToolRequest) (result *sdk.CallToolResult, _ error) {
+		defer func() { // the SDK calls it in a goroutine of its own
+			if p := recover(); p != nil {
+				s.log.Error("a tool panicked", "tool", op.Tool, "panic", p, "stack", string(debug.Stack()))
+				result = s.failed(op, fault.New(fault.Internal, "Something went wrong inside writ. The log of the gate has the cause."))
+			}
+		}()
+		out, err := s.call(ctx, op, f, r)
+		if err != nil {
+			return s.failed(op, err), nil
+		}
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: tell(out)}}, StructuredContent: out}, nil
+	}
+}
+
+func (s *Server) call(ctx context.Context, op *ops.Op, f *form.Form, r *sdk.CallToolRequest) (any, error) {
+	var who model.Caller
+	if r.Extra != nil && r.Extra.TokenInfo != nil {
+		who, _ = r.Extra.TokenInfo.Extra["caller"].(model.Caller)
+	}
+	if who.Name == "" {
+		return nil, fault.New(fault.Unauthenticated, "Who is calling is not known.")
+	}
+	if err := op.Allow(who); err != nil {
+		return nil, err
+	}
+	in, err := f.Flat(r.Params.Arguments)
+	if err != nil {
+		return nil, err
+	}
+	return op.Call(ctx, s.gate, who, in)
+}
+
+// failed is the result of a call that was not answered as asked. It has no
+// structured content: clients hold that to the schema of the answer.
+func (s *Server) failed(op *ops.Op, err error) *sdk.CallToolResult {
+	row := fault.CodeOf(err).Row()
+	level := slog.LevelDebug
+	if row.HTTP >= http.StatusInternalServerError {
+		level = slog.LevelError
+	}
+	s.log.Log(context.Background(), level, "a tool was not answered as asked", "tool", op.Tool, "code", row.Code, "reason", fault.ReasonOf(err), "error", err)
+	return &sdk.CallToolResult{
+		IsError: true,
+		Content: []sdk.Content{&sdk.TextContent{Text: tellFault(err)}},
+		Meta:    sdk.Meta{"writ/code": string(row.Code), "writ/reason": fault.ReasonOf(err), "writ/retry": row.Retry},
+	}
+}
