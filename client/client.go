@@ -141,9 +141,14 @@ func (c *Client) send(req *http.Request, out any) error {
 		}
 		return nil
 	}
+	return c.problem(resp.StatusCode, data)
+}
+
+// problem is an answer that is not a success, as an error.
+func (c *Client) problem(status int, data []byte) error {
 	var p api.Problem
 	if err := json.Unmarshal(data, &p); err != nil || p.Code == "" {
-		return fault.Wrap(fault.Internal, err, "What answers at %s with status %d is not a gate.", c.at, resp.StatusCode)
+		return fault.Wrap(fault.Internal, err, "What answers at %s with status %d is not a gate.", c.at, status)
 	}
 	return fault.New(p.Code, "%s", p.Detail).Because(p.Reason)
 }

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"writ/connector/recorder"
@@ -112,6 +113,7 @@ func commands() map[string]command {
 	add(recoverCommands())
 	add(canaryCommands())
 	add(docsCommands())
+	add(mcpCommands())
 	return all
 }
 
@@ -125,6 +127,8 @@ type script struct {
 	world     *worldOf
 	dns       *recorder.Recorder
 	processes map[string]*process
+	session   *sdk.ClientSession // of an agent
+	answered  string             // by the last tool
 }
 
 type scriptKey struct{}
