@@ -90,6 +90,8 @@ func TestRoutes(t *testing.T) {
 		"change.probe run_1? ":                func() error { _, err := c.Probe(ctx, "run_1"); return err },
 		"change.reconcile chg_1? ":            func() error { _, err := c.Reconcile(ctx, "chg_1", api.Settlement{}); return err },
 		"change.artifact chg_1? ":             func() error { _, err := c.Artifact(ctx, "chg_1"); return err },
+		"change.evidence chg_1? ":             func() error { _, err := c.Evidence(ctx, "chg_1"); return err },
+		"checkpoint.get ? ":                   func() error { _, err := c.Checkpoint(ctx); return err },
 		"event.list ?after=7&change=c&limit=3 ": func() error {
 			_, err := c.Events(ctx, client.EventFilter{ChangeID: "c", After: 7, Limit: 3})
 			return err
