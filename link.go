@@ -32,6 +32,7 @@ type Hello struct {
 	Locked        bool         `json:"locked"` // the vault is locked: everything is refused
 	Last          LastRun      `json:"last"`   // that sent something
 	Systems       []SystemInfo `json:"systems"`
+	Refuses       *Refusal     `json:"refuses"` // why every writ would be refused now; null if there is no such reason
 }
 
 // SystemInfo is what the gate may know of a system: no address, no secret.

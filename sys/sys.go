@@ -1,4 +1,4 @@
-// Package sys is the only door to the clock, to randomness and to new ids.
+// Package sys is the only door to the clocks, to randomness and to new ids.
 //
 // A program makes one Sys and passes it down; nothing reads the clock or the
 // random source in any other way, so that a test owns both.
@@ -18,6 +18,8 @@ type Sys struct {
 	// Now returns the time in UTC, cut to milliseconds: what is stored, signed
 	// and compared has one precision everywhere.
 	Now func() time.Time
+	// Uptime returns the moment by the clock that nobody sets; nil knows none.
+	Uptime func() Moment
 	// Rand is a cryptographic random source.
 	Rand io.Reader
 	// Log receives what operators read when something goes wrong.
@@ -27,9 +29,10 @@ type Sys struct {
 // Real returns the machine's own clock and randomness.
 func Real(log *slog.Logger) Sys {
 	return Sys{
-		Now:  func() time.Time { return time.Now().UTC().Truncate(time.Millisecond) },
-		Rand: rand.Reader,
-		Log:  log,
+		Now:    func() time.Time { return time.Now().UTC().Truncate(time.Millisecond) },
+		Uptime: uptime(),
+		Rand:   rand.Reader,
+		Log:    log,
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"writ"
 	"writ/catalog"
+	"writ/sys"
 )
 
 // Admitted is a writ that passed the door. Only [Door] makes one; the zero value
@@ -18,6 +19,7 @@ type work struct {
 	steps       []Step
 	release     func()
 	interrupted bool
+	until       sys.Moment // when the writ ends, by the clock that nobody sets
 }
 
 // Step is one step that was measured by the executor's own catalog.
@@ -47,6 +49,12 @@ func (a Admitted) Steps() []Step { return slices.Clone(a.work.steps) }
 
 // Interrupted reports that the run was cut off: it may be settled, not executed.
 func (a Admitted) Interrupted() bool { return a.work.interrupted }
+
+// Over reports whether the writ has ended: by the wall clock, or because as much
+// time has passed since it was admitted as it had left then.
+func (a Admitted) Over(s sys.Sys) bool {
+	return !s.Now().Before(a.work.writ.ExpiresAt.Time) || a.work.until.Reached(s.Moment())
+}
 
 // Release lets other runs have the entities.
 func (a Admitted) Release() { a.work.release() }

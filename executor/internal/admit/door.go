@@ -105,8 +105,8 @@ func (d *Door) Admit(ctx context.Context, sealed []byte) (Admitted, error) {
 	if d.vault.Locked() {
 		return Admitted{}, fault.New(fault.Unavailable, "The vault of the executor is locked. Run: writ vault unlock").Because("vault_locked")
 	}
-	rules := d.Rules()
-	w, err := rules.open(sealed, d.sys.Now())
+	rules, now, moment := d.Rules(), d.sys.Now(), d.sys.Moment()
+	w, err := rules.open(sealed, now)
 	if err != nil {
 		return Admitted{}, err
 	}
@@ -117,9 +117,10 @@ func (d *Door) Admit(ctx context.Context, sealed []byte) (Admitted, error) {
 	if err != nil {
 		return Admitted{}, err
 	}
+	work.until = moment.Add(w.ExpiresAt.Sub(now))
 	switch w.Purpose {
 	case writ.Execute:
-		err = rules.execute(work, d.sys.Now())
+		err = rules.execute(work, now)
 	case writ.Probe:
 		err = work.bound()
 	}

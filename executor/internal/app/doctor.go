@@ -93,10 +93,13 @@ func examine(ctx context.Context, dir string) (findings []finding) {
 	}
 	add("vault", checkVault(c), "the vault opens with its key")
 	j, err := journal.Open(ctx, c.Path(config.JournalFile), sys.Real(nil))
+	room := error(nil)
 	if err == nil {
-		err = j.Close()
+		room, err = j.Look(), j.Close()
 	}
-	add("journal", err, "the journal is whole and private")
+	if add("journal", err, "the journal is whole and private") {
+		add("ready", room, "there is room for what comes of a write, and the clock is not behind what was written")
+	}
 	if add("audit", verifyAudit(c), "") {
 		findings[len(findings)-1].Text = "the executor's audit is in order, as far as it goes"
 	}

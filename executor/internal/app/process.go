@@ -118,6 +118,9 @@ func start(ctx context.Context, dir string, stderr io.Writer) (*process, error) 
 		Sys: s, Executor: c.Executor, Key: p.key, Door: p.door, Journal: p.journal,
 		Backups: backup.New(c.Path(c.Backups), c.Executor), Systems: p.systems, Redactor: p.redactor.Load,
 	})
+	if err := p.journal.Ready(); err != nil {
+		p.log.Warn("every writ is refused", "error", err)
+	}
 	if err := p.begin(ctx); err != nil {
 		return nil, errors.Join(err, p.journal.Close(), p.release())
 	}
@@ -239,10 +242,18 @@ func (p *process) Status() serve.Status {
 	p.changing.Lock()
 	defer p.changing.Unlock()
 	s := serve.Status{Executor: p.config.Executor, Locked: p.vault.Locked(), Catalog: digest(p.door.Rules().Catalog)}
-	if err := p.door.Closed(); err != nil {
+	if err := p.refuses(); err != nil {
 		s.Closed = fault.TextOf(err)
 	}
 	return s
+}
+
+// refuses returns why every writ would be refused now.
+func (p *process) refuses() error {
+	if err := p.door.Closed(); err != nil {
+		return err
+	}
+	return p.journal.Ready()
 }
 
 func (p *process) hello(ctx context.Context) (writ.Hello, error) {
@@ -252,10 +263,14 @@ func (p *process) hello(ctx context.Context) (writ.Hello, error) {
 	}
 	last, err := p.journal.Last(ctx)
 	rules := p.door.Rules()
+	var refusal *writ.Refusal
+	if err := p.refuses(); err != nil {
+		refusal = &writ.Refusal{Code: fault.CodeOf(err), Reason: fault.ReasonOf(err), Text: fault.TextOf(err)}
+	}
 	return writ.Hello{
 		Executor: rules.Executor, KeyID: writ.KeyID(p.key.Public().(ed25519.PublicKey)),
 		GateKeyIDs: slices.Sorted(maps.Keys(rules.Keys)), CatalogDigest: rules.Catalog.Digest(), Epoch: epoch, Locked: p.vault.Locked(), Last: last,
-		Systems: rules.Systems,
+		Systems: rules.Systems, Refuses: refusal,
 	}, err
 }
 
@@ -303,6 +318,9 @@ func (p *process) serve(ctx context.Context, second func(), stdout io.Writer) er
 		cancel()
 	}
 	p.runner.Wait() // for a writ that was being admitted when the door was closed
+	if e := p.journal.Drained(context.WithoutCancel(ctx)); e != nil {
+		p.log.Error("that the executor was drained is not recorded", "error", e, "cause", errors.Unwrap(e))
+	}
 	stop()
 	signer.Wait()
 	return errors.Join(err, p.close())

@@ -32,6 +32,7 @@ const (
 	eventFinished = "run.finished"
 	eventTornCut  = "audit.torn_line_cut"
 	eventSetAside = "audit.set_aside" // with the digest of its checkpoint
+	eventDrained  = "executor.drained"
 )
 
 // tell adds an event and its leaf, in the transaction of what it tells of.
@@ -50,6 +51,7 @@ func (j *Journal) tell(ctx context.Context, tx *sql.Tx, e event) error {
 	}
 	tree = tree.Add(ledger.Leaf(line))
 	_, err = tx.ExecContext(ctx, `UPDATE tree SET size = ?, peaks = ?, exported = max(exported, ?)`, tree.Size(), tree.Peaks(), j.exported.Load())
+	j.newest.Store(max(j.newest.Load(), e.Timestamp.UnixMilli()))
 	return err
 }
 
@@ -82,6 +84,14 @@ func (j *Journal) SetAside(ctx context.Context, checkpoint []byte) error {
 	})
 }
 
+// Drained records that the executor was asked to end, takes nothing more, and
+// has finished what was under way.
+func (j *Journal) Drained(ctx context.Context) error {
+	return j.transact(ctx, func(tx *sql.Tx) error {
+		return j.tell(ctx, tx, event{Type: eventDrained, Timestamp: writ.At(j.sys.Now())})
+	})
+}
+
 // catchUp makes every event durable in the log.
 func (j *Journal) catchUp(ctx context.Context) error {
 	if j.export == nil {
@@ -93,6 +103,7 @@ func (j *Journal) catchUp(ctx context.Context) error {
 // Checkpoint returns a signed checkpoint of all that the journal holds. What it
 // covers is durable in the log.
 func (j *Journal) Checkpoint(ctx context.Context) (signed []byte, err error) {
+	j.reserve.Tight() // it is of what has come of something
 	if err := j.catchUp(ctx); err != nil {
 		return nil, err
 	}

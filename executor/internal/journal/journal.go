@@ -13,12 +13,16 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"modernc.org/sqlite"
+	codes "modernc.org/sqlite/lib"
 
+	"writ/disk"
 	"writ/failpoint"
 	"writ/fault"
 	"writ/ledger"
@@ -34,9 +38,11 @@ func migrations() []string { return []string{first} }
 // Journal is an open journal. It is safe for concurrent use, also by several
 // processes.
 type Journal struct {
-	db     *sql.DB
-	sys    sys.Sys
-	opened time.Time
+	db      *sql.DB
+	sys     sys.Sys
+	opened  time.Time
+	reserve *disk.Reserve
+	newest  atomic.Int64 // time that was written down, in milliseconds
 
 	log      *ledger.Log // the executor's audit, once Keep was called
 	export   *ledger.Export
@@ -64,12 +70,11 @@ func Open(ctx context.Context, file string, s sys.Sys) (*Journal, error) {
 	db := sql.OpenDB(connector(source.String()))
 	// One connection: commits wait for the disk, and more writers would only wait for each other.
 	db.SetMaxOpenConns(1)
-	j := &Journal{db: db, sys: s, opened: s.Now()}
-	if err := j.migrate(ctx); err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	if err := j.Check(ctx); err != nil {
-		return nil, errors.Join(err, db.Close())
+	j := &Journal{db: db, sys: s, opened: s.Now(), reserve: reserve(file)}
+	for _, begin := range []func(context.Context) error{j.migrate, j.Check, j.recall} {
+		if err := begin(ctx); err != nil {
+			return nil, errors.Join(err, db.Close())
+		}
 	}
 	return j, nil
 }
@@ -82,10 +87,19 @@ func private(file string) error {
 	}
 	defer f.Close()
 	info, err := os.Lstat(file)
-	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 {
-		return fault.Wrap(fault.Unavailable, err, "The journal must be a file that only its owner can read: chmod 600 %s", file)
+	if err != nil || !info.Mode().IsRegular() {
+		return fault.Wrap(fault.Unavailable, err, "The journal %s must be a file, not a link or anything else. Put back what was there.", file)
 	}
-	return nil
+	st, ok := info.Sys().(*syscall.Stat_t)
+	switch {
+	case !ok || int(st.Uid) != os.Geteuid():
+		return fault.New(fault.Unavailable, "The journal belongs to another user. Run: chown %d %s", os.Geteuid(), file)
+	case info.Mode().Perm()&0o077 != 0:
+		return fault.New(fault.Unavailable, "The journal must be a file that only its owner can read. Run: chmod 600 %s", file)
+	case st.Nlink != 1:
+		return fault.New(fault.Unavailable, "The journal %s has a second name. Remove the other hard link.", file)
+	}
+	return disk.Local(filepath.Dir(file))
 }
 
 func (j *Journal) migrate(ctx context.Context) error {
@@ -155,6 +169,9 @@ func ignoreDone(err error) error {
 func broken(err error) error {
 	if _, ok := errors.AsType[*fault.Error](err); ok || err == nil {
 		return err
+	}
+	if e, ok := errors.AsType[*sqlite.Error](err); ok && e.Code()&0xff == codes.SQLITE_FULL {
+		return fault.Wrap(fault.Unavailable, err, "The disk of the journal is full. Free some space, then try again.").Because(disk.Full)
 	}
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return fault.Wrap(fault.Unavailable, err, "The journal could not be written.")

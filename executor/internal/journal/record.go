@@ -26,8 +26,20 @@ type Admission struct {
 // A writ that is older than the process may have been spent in a journal that
 // somebody has since replaced by an old copy. A gate hands a writ over as soon as
 // it is sealed, so that only a replay is as old as that.
+//
+// It refuses everything while there is no room to write down what would come of
+// it (disk_full), and while the clock is behind what was written last
+// (clock_step), but for a raise of the epoch, which says that this is known.
 func (j *Journal) Admit(ctx context.Context, a Admission) error {
 	w, now := a.Writ, writ.At(j.sys.Now()).String()
+	if err := j.reserve.Hold(); err != nil {
+		return err
+	}
+	if w.Purpose != writ.Raise {
+		if err := j.onTime(); err != nil {
+			return err
+		}
+	}
 	purpose, finished := w.Purpose, sql.NullString{}
 	if purpose != writ.Execute { // whatever it is called, it only reads
 		purpose, finished = writ.Observe, sql.NullString{String: now, Valid: true}
@@ -59,6 +71,9 @@ func (j *Journal) Admit(ctx context.Context, a Admission) error {
 			if err := raise(ctx, tx, f, w.Run); err != nil {
 				return err
 			}
+		}
+		if w.Purpose == writ.Raise {
+			j.newest.Store(0) // from here on, the clock is what it is
 		}
 		return j.tell(ctx, tx, event{
 			Type: eventAdmitted, Timestamp: writ.At(j.sys.Now()), ChangeID: w.Envelope.ChangeID, RunID: w.Run, Purpose: w.Purpose, Digest: a.Digest,
@@ -108,17 +123,26 @@ type Entry struct {
 
 // Append writes an entry. One of the kind Sent is in the audit as well before
 // Append returns; and so was all before it, so that an audit that cannot be
-// written leaves no intent without an outcome.
+// written leaves no intent without an outcome. It is refused unless there is room
+// for its outcome, and with the reason disk_full nothing was written. What comes
+// of it goes into the reserve, if there is no other room.
 func (j *Journal) Append(ctx context.Context, e Entry) error {
-	if e.Kind == Sent {
+	switch e.Kind {
+	case Backup:
+		return j.append(ctx, e)
+	case Sent:
+		if err := j.reserve.Hold(); err != nil {
+			return err
+		}
 		if err := j.catchUp(ctx); err != nil {
 			return err
 		}
+		if err := j.append(ctx, e); err != nil {
+			return err
+		}
+		return j.catchUp(ctx)
 	}
-	if err := j.append(ctx, e); err != nil || e.Kind != Sent {
-		return err
-	}
-	return j.catchUp(ctx)
+	return j.conclude(func() error { return j.append(ctx, e) })
 }
 
 func (j *Journal) append(ctx context.Context, e Entry) error {
@@ -137,6 +161,10 @@ func (j *Journal) append(ctx context.Context, e Entry) error {
 
 // Finish records that a run has ended. It does nothing to one that has.
 func (j *Journal) Finish(ctx context.Context, run string) error {
+	return j.conclude(func() error { return j.finish(ctx, run) })
+}
+
+func (j *Journal) finish(ctx context.Context, run string) error {
 	return j.transact(ctx, func(tx *sql.Tx) error {
 		now := writ.At(j.sys.Now())
 		done, err := tx.ExecContext(ctx, `UPDATE writs SET finished_at = max(admitted_at, ?)

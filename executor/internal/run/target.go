@@ -8,8 +8,10 @@ import (
 	"writ"
 	"writ/catalog"
 	"writ/connector"
+	"writ/disk"
 	"writ/executor/internal/journal"
 	"writ/failpoint"
+	"writ/fault"
 )
 
 // reader is a system that can only be read.
@@ -94,7 +96,9 @@ func (t *task) send(ctx, keep context.Context, system System, number int, name s
 	}
 	entry := t.entry(journal.Sent, sent.At, body(sent))
 	entry.Call, entry.Mark = number, sent.Mark
-	if err := t.Journal.Append(keep, entry); err != nil {
+	if err := t.Journal.Append(keep, entry); fault.ReasonOf(err) == disk.Full {
+		return catalog.Seen{}, t.partly(&stop{writ.NotExecuted, disk.Full, fault.TextOf(err)})
+	} else if err != nil {
 		return catalog.Seen{}, err
 	}
 	t.receipt.Sent = append(t.receipt.Sent, sent)

@@ -190,7 +190,7 @@ func (t *task) allowed(ctx context.Context) error {
 	if err := t.Door.Closed(); err != nil {
 		return &stop{writ.NotExecuted, fault.ReasonOf(err), fault.TextOf(err)}
 	}
-	if !t.Sys.Now().Before(w.ExpiresAt.Time) {
+	if t.admitted.Over(t.Sys) {
 		return &stop{writ.NotExecuted, "expired", "The writ was valid until " + w.ExpiresAt.String() + ". Propose the change again."}
 	}
 	epoch, err := t.Journal.Epoch(ctx)

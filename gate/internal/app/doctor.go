@@ -14,9 +14,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"writ/api"
+	"writ/disk"
 	"writ/fault"
+	"writ/gate/internal/audit"
 	"writ/gate/internal/auth"
 	"writ/gate/internal/config"
+	"writ/gate/internal/pipeline"
 	"writ/gate/internal/policy"
 	"writ/gate/internal/store/sqlite"
 	"writ/ledger"
@@ -91,9 +94,10 @@ func (p *program) doctor(ctx context.Context) []api.HealthCheck {
 	}
 	_, err = loadCatalog(c.Catalog)
 	check("catalog", "the actions are valid and keep their examples", err)
+	check("room", "the disk of the audit has room", disk.Room(filepath.Dir(c.Audit), audit.Spare))
 	text, events, err := verifyAudit(c)
 	if check("audit", text, err) {
-		check("memory", "the gate's memory is no older than its audit", p.examineMemory(ctx, c, events))
+		check("memory", "the gate's memory is no older than its audit, and no newer than the clock", p.examineMemory(ctx, c, events))
 	}
 	return checks
 }
@@ -113,6 +117,9 @@ func (p *program) examineMemory(ctx context.Context, c *config.Config, events in
 		return err
 	}
 	ahead, err := newer(ctx, memory, events)
+	if err == nil && !ahead {
+		err = pipeline.New(pipeline.Config{Sys: p.sys, Store: memory}).OnTime(ctx)
+	}
 	if err = errors.Join(err, memory.Close()); err == nil && ahead {
 		err = fault.New(fault.Unavailable, "The audit holds more events than the gate's memory, which was restored from an old copy. Restore a newer one, or else mend it. Run: writ recover")
 	}

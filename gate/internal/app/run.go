@@ -96,6 +96,9 @@ func (p *program) run(ctx context.Context) (err error) {
 	signer.Go(func() { record.Run(signing) })
 	defer func() { // the last signature covers all that the pipeline did
 		pipe.Stop()
+		if e := record.Drained(context.WithoutCancel(ctx)); e != nil {
+			p.sys.Log.Error("that the gate was drained is not recorded", "error", e, "cause", errors.Unwrap(e))
+		}
 		stop()
 		signer.Wait()
 	}()

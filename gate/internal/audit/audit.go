@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"writ"
+	"writ/disk"
 	"writ/fault"
 	"writ/gate/internal/model"
 	"writ/gate/internal/store"
@@ -52,8 +53,12 @@ func New(c Config) *Audit {
 // the copy is required, signs and copies a checkpoint of it. It fails with
 // fault.Unavailable if the ledger is not as it was left or cannot be written;
 // then it keeps failing until somebody has looked.
+//
+// While there is little room left it fails with the reason disk_full, and nothing
+// is written: a smaller write to the store may succeed on a disk on which one to
+// the ledger fails, and a ledger that failed once must be opened anew.
 func (a *Audit) CatchUp(ctx context.Context) error {
-	if err := a.export.CatchUp(ctx); err != nil || !a.Copy.Required {
+	if err := a.catchUp(ctx); err != nil || !a.Copy.Required {
 		return err
 	}
 	return a.anchor(ctx)
@@ -78,10 +83,26 @@ func (a *Audit) Run(ctx context.Context) {
 
 // Anchor signs and copies a checkpoint of all that is in the store.
 func (a *Audit) Anchor(ctx context.Context) error {
-	if err := a.export.CatchUp(ctx); err != nil {
+	if err := a.catchUp(ctx); err != nil {
 		return err
 	}
 	return a.anchor(ctx)
+}
+
+// Spare is how much room the disk of a ledger must have.
+const Spare = 2 << 20
+
+func (a *Audit) catchUp(ctx context.Context) error {
+	if err := disk.Room(a.Log.Dir(), Spare); err != nil {
+		return err
+	}
+	return a.export.CatchUp(ctx)
+}
+
+// Drained records that the gate was asked to end, takes nothing more and has
+// finished what was under way.
+func (a *Audit) Drained(ctx context.Context) error {
+	return a.Store.Update(ctx, func(tx store.Tx) error { return tx.Append(a.event(model.GateDrained)) })
 }
 
 // anchor signs what is not signed yet and copies what is not copied yet. A copy

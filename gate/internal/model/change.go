@@ -6,6 +6,7 @@ import (
 
 	"writ"
 	"writ/fault"
+	"writ/sys"
 )
 
 // Prose is text that a requester or an approver wrote. It is shown, boxed and
@@ -59,6 +60,8 @@ type Change struct {
 	WaitUntil    writ.Time          `json:"wait_until"` // an unanswered request ends
 	Approvals    []writ.Approval    `json:"approvals"`
 	ValidUntil   writ.Time          `json:"expires_at"` // an unused approval ends
+	WaitTo       sys.Moment         `json:"wait_to"`    // the same two ends by the clock that nobody sets
+	ValidTo      sys.Moment         `json:"valid_to"`
 	Rejection    *Rejection         `json:"rejection"`
 
 	RunID     string    `json:"run_id"`

@@ -56,6 +56,7 @@ const (
 	LockFreed       EventType = "lock.released"
 	LockLeft        EventType = "lock.orphaned"
 	GateStarted     EventType = "gate.started"
+	GateDrained     EventType = "gate.drained"
 	KeyChanged      EventType = "audit.key_changed"   // the last event that the old key signs
 	TornLineCut     EventType = "audit.torn_line_cut" // a crash left it, and nobody was told of it
 	EvidenceRead    EventType = "evidence.read"       // all of a change was handed out, to be kept elsewhere

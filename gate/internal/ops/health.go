@@ -5,9 +5,11 @@ import (
 	"crypto/ed25519"
 	"encoding/base64"
 	"slices"
+	"strings"
 
 	"writ"
 	"writ/api"
+	"writ/disk"
 	"writ/fault"
 	"writ/gate/internal/model"
 	"writ/gate/internal/store"
@@ -29,7 +31,13 @@ func healthGet(ctx context.Context, g *Gate, _ model.Caller, _ *none) (api.Healt
 	check("store", err == nil, "the gate's memory can be read", fault.TextOf(err), "see the log of the gate")
 
 	err = g.Pipeline.Audit.CatchUp(ctx)
-	check("audit", err == nil, "every event is in the audit", fault.TextOf(err), "make room on the disk of the audit, then stop both and start again: writ up")
+	auditFix := "make room on the disk of the audit, then stop both and start again: writ up"
+	if fault.ReasonOf(err) == disk.Full {
+		_, auditFix, _ = strings.Cut(fault.TextOf(err), "Run: ") // it goes on by itself
+	}
+	check("audit", err == nil, "every event is in the audit", fault.TextOf(err), auditFix)
+	err = g.Pipeline.OnTime(ctx)
+	check("clock", err == nil, "the clock is not behind what was written", fault.TextOf(err), "writ recover --new-epoch")
 	if where, err := g.Record.CopyState(); where != "" {
 		check("checkpoint", err == nil, "the newest checkpoint is copied to "+where, fault.TextOf(err), "see that the gate can write to "+where)
 	}
@@ -38,6 +46,10 @@ func healthGet(ctx context.Context, g *Gate, _ model.Caller, _ *none) (api.Healt
 	check("executor", err == nil, "the executor "+hello.Executor+" answers", fault.TextOf(err), helloFix(err))
 	if err != nil {
 		return h, nil
+	}
+	if r := hello.Refuses; r != nil {
+		_, fix, _ := strings.Cut(r.Text, "Run: ")
+		check("executor ready", false, "", "The executor takes nothing now. "+r.Text, fix)
 	}
 	public, _ := g.Pipeline.Key.Public().(ed25519.PublicKey)
 	check("trust", slices.Contains(hello.GateKeyIDs, writ.KeyID(public)), "the executor takes the writs of this gate",

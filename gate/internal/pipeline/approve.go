@@ -57,6 +57,9 @@ func (p *Pipeline) approve(ctx context.Context, who model.Caller, id string, a A
 		}
 		c.Approvals = append(c.Approvals, approval)
 		c.UpdatedAt, c.ValidUntil = now, c.Approvals[0].ExpiresAt
+		if len(c.Approvals) == 1 {
+			c.ValidTo = p.Sys.Moment().Add(c.Decision.Valid)
+		}
 		if int64(len(c.Approvals)) < c.Decision.Count {
 			err = tx.Amend(c)
 		} else {
@@ -105,7 +108,7 @@ func (p *Pipeline) judge(ctx context.Context, who model.Caller, id string, decid
 			return fault.New(fault.Denied, "You proposed %s yourself; somebody else decides.", c.ID).Because("self_approval")
 		case c.State != model.AwaitingApproval:
 			return notAwaiting(c)
-		case now.After(c.WaitUntil.Time):
+		case p.overdue(c, now.Time):
 			return p.expire(tx, c, now, "waited_too_long")
 		}
 		return decide(tx, c, now)

@@ -36,8 +36,10 @@ func (p *Pipeline) decide(ctx context.Context, assessed Assessed) (*model.Change
 		switch d.Effect {
 		case model.Auto:
 			c.State, c.ValidUntil = model.Approved, writ.At(now.Add(policy.DefaultValid))
+			c.ValidTo = p.Sys.Moment().Add(policy.DefaultValid)
 		case model.Approve:
 			c.State, c.WaitUntil = model.AwaitingApproval, writ.At(now.Add(d.Wait))
+			c.WaitTo = p.Sys.Moment().Add(d.Wait)
 		default:
 			c.State, c.EndedAt = model.Denied, now
 			c.Trouble = &model.Trouble{Code: fault.Denied, Reason: denial(c), Text: d.Reasons[0]}

@@ -21,8 +21,14 @@ func (p *Pipeline) dispatch(ctx context.Context, id string) error {
 	if err == nil && hello.Locked {
 		err = fault.New(fault.Unavailable, "The vault of the executor is locked, so it refuses everything. Run: writ vault unlock").Because("vault_locked")
 	}
+	if r := hello.Refuses; err == nil && r != nil {
+		err = fault.New(r.Code, "The executor takes nothing now. %s", r.Text).Because(r.Reason)
+	}
 	if err == nil {
 		err = p.remembers(ctx, id, hello)
+	}
+	if err == nil { // before the approval is used
+		err = p.Audit.CatchUp(ctx)
 	}
 	if err != nil {
 		return err // still approved; it can be executed while the approval is good
@@ -112,8 +118,11 @@ func (p *Pipeline) usable(tx store.Tx, c *model.Change, now writ.Time) error {
 	if c.State != model.Approved {
 		return notExecutable(c)
 	}
+	if err := p.onTime(); err != nil {
+		return err
+	}
 	switch {
-	case overdue(c, now.Time):
+	case p.overdue(c, now.Time):
 		return p.expire(tx, c, now, "approval_expired")
 	case c.Decision.PolicyDigest != p.Policy.Digest():
 		return p.expire(tx, c, now, "policy_changed")

@@ -223,8 +223,16 @@ func TestDispatch_notSent(t *testing.T) {
 		reason string
 		events string
 	}{
-		{"the audit file cannot be written", func(w *world) { w.audit.fail(fault.New(fault.Unavailable, "The disk is full.").Because("audit")) },
-			model.Failed, fault.Unavailable, "audit", taken + freed},
+		{"the audit file cannot be written", func(w *world) {
+			w.audit.failAt(model.ChangeClaimed, fault.New(fault.Unavailable, "The disk is full.").Because("audit"))
+		}, model.Failed, fault.Unavailable, "audit", taken + freed},
+		{"the audit file could not be written before", func(w *world) { w.audit.fail(fault.New(fault.Unavailable, "The disk is full.").Because("audit")) },
+			model.Approved, fault.ApprovalMissing, "audit", heldUpEvents},
+		{"the executor has no room", func(w *world) {
+			w.executor.hello = func(h *writ.Hello) {
+				h.Refuses = &writ.Refusal{Code: fault.Unavailable, Reason: "disk_full", Text: "The disk is full."}
+			}
+		}, model.Approved, fault.ApprovalMissing, "disk_full", heldUpEvents},
 		{"the executor goes away", func(w *world) { w.executor.take = func(*writ.Writ) error { return gone() } },
 			model.Failed, fault.Unavailable, "not_sent", taken + freed},
 		{"the executor refuses", func(w *world) {

@@ -34,6 +34,7 @@ type Pipeline struct {
 	Config
 	news   *news
 	newest atomic.Pointer[account]
+	told   atomic.Int64 // the newest time of an event, in milliseconds
 
 	mu      sync.Mutex // of stopped, and of starting tasks
 	stopped bool

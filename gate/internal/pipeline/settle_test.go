@@ -249,7 +249,7 @@ func TestStore_failsOnce(t *testing.T) {
 func TestStore_failsWhenAChangeIsGivenUp(t *testing.T) {
 	t.Parallel()
 	for name, told := range map[string]func(*world){
-		"the audit failed":  func(w *world) { w.audit.fail(fault.New(fault.Unavailable, "The disk is full.")) },
+		"the audit failed":  func(w *world) { w.audit.failAt(model.ChangeClaimed, fault.New(fault.Unavailable, "The disk is full.")) },
 		"it was refused":    func(w *world) { w.executor.take = func(*writ.Writ) error { return fault.New(fault.Refused, "No.") } },
 		"it was not taken":  func(w *world) { w.executor.take = func(*writ.Writ) error { return gone() } },
 		"it never arrived":  func(w *world) { w.executor.take = func(*writ.Writ) error { return lost() } },

@@ -20,6 +20,9 @@ const sweepEvery = time.Second
 // and keeps time until Stop. It refuses to start while the audit file cannot
 // hold what the store holds.
 func (p *Pipeline) Start(ctx context.Context) error {
+	if err := p.recallTime(ctx); err != nil {
+		return err
+	}
 	err := p.update(ctx, func(tx store.Tx, now writ.Time) error {
 		return tx.Append(&model.Event{
 			ID: p.Sys.NewID("evt"), Type: model.GateStarted, Timestamp: now, User: model.Writ,
@@ -149,12 +152,12 @@ func (p *Pipeline) endOverdue(ctx context.Context) error {
 		return err
 	}
 	for _, c := range waiting {
-		if !overdue(c, p.Sys.Now()) {
+		if !p.overdue(c, p.Sys.Now()) {
 			continue
 		}
 		_, _ = p.change(ctx, c.ID, func(tx store.Tx, c *model.Change, now writ.Time) error {
 			switch {
-			case !overdue(c, now.Time):
+			case !p.overdue(c, now.Time):
 				return nil
 			case c.State == model.AwaitingApproval:
 				return p.expire(tx, c, now, "waited_too_long")
@@ -163,16 +166,6 @@ func (p *Pipeline) endOverdue(ctx context.Context) error {
 		})
 	}
 	return nil
-}
-
-func overdue(c *model.Change, now time.Time) bool {
-	switch c.State {
-	case model.AwaitingApproval:
-		return now.After(c.WaitUntil.Time)
-	case model.Approved:
-		return !now.Before(c.ValidUntil.Time) // as the executor sees it
-	}
-	return false
 }
 
 // inState returns all changes in the states, whatever their number.

@@ -14,8 +14,13 @@ import (
 // update runs f in one durable transaction with one timestamp, and tells those
 // who wait.
 func (p *Pipeline) update(ctx context.Context, f func(store.Tx, writ.Time) error) error {
-	err := p.Store.Update(ctx, func(tx store.Tx) error { return f(tx, writ.At(p.Sys.Now())) })
+	var at writ.Time
+	err := p.Store.Update(ctx, func(tx store.Tx) error {
+		at = writ.At(p.Sys.Now())
+		return f(tx, at)
+	})
 	if err == nil {
+		p.notice(at)
 		p.news.publish()
 	}
 	return err

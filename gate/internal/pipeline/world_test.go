@@ -335,13 +335,14 @@ type audit struct {
 	store store.Store
 	mu    sync.Mutex
 	err   error
+	at    model.EventType // the event that it fails at; "" fails always
 	held  []model.EventType
 }
 
 func (a *audit) CatchUp(ctx context.Context) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.err != nil {
+	if a.err != nil && a.at == "" {
 		return a.err
 	}
 	return a.store.View(ctx, func(r store.Reader) error {
@@ -351,6 +352,9 @@ func (a *audit) CatchUp(ctx context.Context) error {
 			if err := json.Unmarshal(l.Bytes, &e); err != nil {
 				return err
 			}
+			if a.err != nil && a.at == e.Type {
+				return a.err
+			}
 			a.held = append(a.held, e.Type)
 		}
 		return err
@@ -358,10 +362,13 @@ func (a *audit) CatchUp(ctx context.Context) error {
 }
 
 // fail makes the audit fail with err from now on; nil mends it.
-func (a *audit) fail(err error) {
+func (a *audit) fail(err error) { a.failAt("", err) }
+
+// failAt makes it fail with err when it comes to an event of a type.
+func (a *audit) failAt(t model.EventType, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.err = err
+	a.err, a.at = err, t
 }
 
 func (a *audit) count(t model.EventType) int {

@@ -97,4 +97,5 @@ type EventFilter struct {
 	ChangeID string
 	After    int64 // sequences higher than this
 	Limit    int   // 0: 1000
+	Newest   bool  // if there are more than Limit, the last of them
 }

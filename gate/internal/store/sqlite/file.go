@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"writ/disk"
 	"writ/fault"
 )
 
@@ -33,7 +34,17 @@ func prepare(path string) (string, error) {
 	} else if !errors.Is(err, fs.ErrExist) {
 		return "", unusable(err, "The gate's store %s cannot be made. Check the disk and the directory.", path)
 	}
-	return path, private(path, 0)
+	if err := private(path, 0); err != nil {
+		return "", err
+	}
+	return path, disk.Local(dir)
+}
+
+// crashed reports whether a log lies beside the store: its last process did not
+// end by itself, or somebody put a log there.
+func crashed(path string) bool {
+	info, err := os.Lstat(path + "-wal")
+	return err == nil && info.Size() > 0
 }
 
 // leftover refuses a new store beside the log of an old one: SQLite would read

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	"writ"
@@ -95,10 +96,18 @@ func (r reader) Events(f store.EventFilter) ([]store.Line, error) {
 		where, args = where+" AND change_id = ?", append(args, f.ChangeID)
 	}
 	args = append(args, limit(f.Limit, 1000))
-	return collect(r, func(rows *sql.Rows) (l store.Line, err error) {
+	order := ` ORDER BY sequence LIMIT ?`
+	if f.Newest {
+		order = ` ORDER BY sequence DESC LIMIT ?`
+	}
+	lines, err := collect(r, func(rows *sql.Rows) (l store.Line, err error) {
 		err = rows.Scan(&l.Sequence, &l.Bytes)
 		return l, err
-	}, `SELECT sequence, line FROM events WHERE `+where+` ORDER BY sequence LIMIT ?`, args...)
+	}, `SELECT sequence, line FROM events WHERE `+where+order, args...)
+	if f.Newest {
+		slices.Reverse(lines)
+	}
+	return lines, err
 }
 
 // tree returns the Merkle tree of all events.

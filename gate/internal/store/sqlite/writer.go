@@ -33,13 +33,14 @@ type writer struct {
 }
 
 func openWriter(ctx context.Context, path string) (*writer, error) {
+	crashed := crashed(path)
 	db, err := sql.Open("sqlite", dsn(path, "journal_mode(WAL)"))
 	if err != nil {
 		return nil, failure(err)
 	}
 	w := &writer{db: db, stmts: map[string]*sql.Stmt{}}
 	if w.conn, err = db.Conn(ctx); err == nil {
-		err = w.check(ctx)
+		err = w.check(ctx, crashed)
 	}
 	if err == nil {
 		err = migrate(ctx, w.conn)
@@ -51,8 +52,9 @@ func openWriter(ctx context.Context, path string) (*writer, error) {
 }
 
 // check refuses a damaged file, and a connection that is not as durable as it
-// was asked to be.
-func (w *writer) check(ctx context.Context) error {
+// was asked to be. After a crash it looks more closely: a log that belongs to
+// another copy of the file is played into it, and what comes of it is a mixture.
+func (w *writer) check(ctx context.Context, crashed bool) error {
 	for _, c := range []struct{ ask, want string }{
 		{"PRAGMA journal_mode", "wal"},
 		{"PRAGMA synchronous", "2"},
@@ -67,7 +69,11 @@ func (w *writer) check(ctx context.Context) error {
 		}
 	}
 	var found string
-	if err := w.conn.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&found); err != nil {
+	ask := "PRAGMA quick_check(1)"
+	if crashed {
+		ask = "PRAGMA integrity_check(1)"
+	}
+	if err := w.conn.QueryRowContext(ctx, ask).Scan(&found); err != nil {
 		return err
 	}
 	if found != "ok" {
