@@ -44,7 +44,7 @@ func (j *Journal) Admit(ctx context.Context, a Admission) error {
 	if purpose != writ.Execute { // whatever it is called, it only reads
 		purpose, finished = writ.Observe, sql.NullString{String: now, Valid: true}
 	}
-	return j.transact(ctx, func(tx *sql.Tx) error {
+	err := j.transact(ctx, func(tx *sql.Tx) error {
 		done, err := tx.ExecContext(ctx, `INSERT INTO writs (nonce, run, purpose, digest, sealed, admitted_at, finished_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`, w.Nonce, w.Run, purpose, a.Digest, a.Sealed, now, finished)
 		if err != nil {
@@ -72,13 +72,14 @@ func (j *Journal) Admit(ctx context.Context, a Admission) error {
 				return err
 			}
 		}
-		if w.Purpose == writ.Raise {
-			j.newest.Store(0) // from here on, the clock is what it is
-		}
 		return j.tell(ctx, tx, event{
 			Type: eventAdmitted, Timestamp: writ.At(j.sys.Now()), ChangeID: w.Envelope.ChangeID, RunID: w.Run, Purpose: w.Purpose, Digest: a.Digest,
 		})
 	})
+	if err == nil && w.Purpose == writ.Raise {
+		j.newest.Store(j.sys.Now().UnixMilli()) // from here on, the clock is what it is
+	}
+	return err
 }
 
 func raise(ctx context.Context, tx *sql.Tx, f writ.Fence, run string) error {
