@@ -199,7 +199,7 @@ func TestHealth(t *testing.T) {
 	g := newGate(t)
 	g.propose()
 	h := call[api.Health](g, "agent", "GET", "/v1/health", "")
-	if !h.OK || h.Version != "test" || h.Counts.Waiting != 1 || len(h.Checks) != 8 {
+	if !h.OK || h.Version != "test" || h.Counts.Waiting != 1 || len(h.Checks) != 9 {
 		t.Errorf("%+v", h)
 	}
 	fails := func(name, fix string) {
