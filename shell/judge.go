@@ -9,6 +9,7 @@ import (
 func (w *walker) judge(c *call) {
 	n, seen := c.node, len(w.seen)
 	var a acts
+	opens := false // a file to write, which may be made as soon as it is read of
 	for i := range c.opts {
 		g := &c.opts[i]
 		o := g.opt.acts
@@ -23,6 +24,7 @@ func (w *walker) judge(c *call) {
 			o.add, o.keep = 0, 0
 		}
 		a.merge(&o)
+		opens = opens || g.has && (g.opt.value.kind == kindPathWrite || g.opt.value.kind == kindPathOut) && !writesNowhere(&g.opt.value, &g.val)
 	}
 	if c.lost {
 		a.plain, a.drop = false, 0
@@ -32,7 +34,7 @@ func (w *walker) judge(c *call) {
 	}
 	// What an option does at once, no later --help takes back; and where options
 	// are read in their order, neither what an operand did.
-	a.stop = a.stop && a.keep == 0 && (n.grammar != single || len(c.operands) == 0)
+	a.stop = a.stop && a.keep == 0 && !opens && (n.grammar != single || len(c.operands) == 0)
 	if a.stop {
 		w.out = outAny
 		return
