@@ -83,11 +83,11 @@ func (k *Knowledge) ClassifyArgv(argv []string) Verdict {
 
 func (w *walker) parse(text string) (*syntax.File, error) {
 	if w.parser == nil {
-		w.parser = syntax.NewParser(syntax.Variant(syntax.LangBash))
+		w.parser = syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true))
 	}
 	w.text.Reset(text)
 	file, err := w.parser.Parse(&w.text, "")
-	if err == nil && strings.ContainsAny(text, "#`") && hidesCode(text) {
+	if err == nil && strings.ContainsAny(text, "#`") && hidesCode(file, text) {
 		err = errors.New("bash reads this text differently")
 	}
 	return file, err
@@ -96,11 +96,7 @@ func (w *walker) parse(text string) (*syntax.File, error) {
 // hidesCode says whether code stands where the parser does not see it: behind
 // what it takes for a comment, and is part of a word to bash, as in (echo ”#;ls);
 // or behind a backquote within quotes, which ends a substitution to bash.
-func hidesCode(text string) bool {
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(strings.NewReader(text), "")
-	if err != nil {
-		return true
-	}
+func hidesCode(file *syntax.File, text string) bool {
 	hidden := false
 	syntax.Walk(file, func(n syntax.Node) bool {
 		switch n := n.(type) {
@@ -192,7 +188,7 @@ func readsDifferently(text string, bash *syntax.File) bool {
 	if differs || !strings.ContainsAny(text, "[(&|<>") {
 		return differs
 	}
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(text), "")
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX), syntax.KeepComments(true)).Parse(strings.NewReader(text), "")
 	if err != nil {
 		return true
 	}

@@ -181,8 +181,7 @@ func (p *policy) named(base string) bool {
 	if !hasWild(base) {
 		return p.names.meets(base) && !p.public.meets(base)
 	}
-	known := base[strings.LastIndexAny(base, "\x00\x01\x02")+1:]
-	if slices.ContainsFunc(p.public.all, func(s *pattern) bool { return s.text[0] == '*' && strings.HasSuffix(known, s.text[1:]) }) {
+	if slices.ContainsFunc(p.public.all, func(s *pattern) bool { return s.text[0] == '*' && endsWith(base, s.text[1:]) }) {
 		return false
 	}
 	return slices.ContainsFunc(p.names.all, func(s *pattern) bool { return s.selected(base) }) || base[0] <= globOne && p.secretName(strings.Trim(base, "\x00\x01\x02"))
@@ -211,10 +210,12 @@ func (p *policy) breaksDevice(clean string) bool {
 // isOrdinary says whether everything that a pattern of names finds has a name
 // that no secret has.
 func (p *policy) isOrdinary(name string) bool {
-	known := name[strings.LastIndexAny(name, "\x00\x01\x02")+1:]
-	return slices.ContainsFunc(p.ordinary, func(o string) bool {
-		return o == name || o[0] == '*' && strings.HasSuffix(known, o[1:])
-	})
+	return slices.ContainsFunc(p.ordinary, func(o string) bool { return o == name || o[0] == '*' && endsWith(name, o[1:]) })
+}
+
+// endsWith says whether a name surely ends so, whatever of it is unknown.
+func endsWith(name, end string) bool {
+	return strings.HasSuffix(name[strings.LastIndexAny(name, "\x00\x01\x02")+1:], end)
 }
 
 // holdsSecrets says whether secrets lie below a directory.
