@@ -29,18 +29,23 @@ func ownCorpus(t *testing.T) (all []shell.Line) {
 		t.Fatalf("there is no corpus in testdata: %v", err)
 	}
 	for _, name := range files {
-		f, err := os.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines, err := shell.ReadCorpus(f)
-		f.Close()
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		all = append(all, lines...)
+		all = append(all, readCorpus(t, name)...)
 	}
 	return all
+}
+
+func readCorpus(t testing.TB, name string) []shell.Line {
+	t.Helper()
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	lines, err := shell.ReadCorpus(f)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return lines
 }
 
 // TestKnowledge_notMemorised holds that no knowledge file holds a whole line of

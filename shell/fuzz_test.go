@@ -74,16 +74,7 @@ func fuzzSeeds(f *testing.F) []string {
 		f.Fatal(err)
 	}
 	for _, name := range files {
-		file, err := os.Open(name)
-		if err != nil {
-			f.Fatal(err)
-		}
-		lines, err := shell.ReadCorpus(file)
-		file.Close()
-		if err != nil {
-			f.Fatalf("%s: %v", name, err)
-		}
-		for _, l := range lines {
+		for _, l := range readCorpus(f, name) {
 			list = append(list, l.Cmd)
 		}
 	}

@@ -20,14 +20,7 @@ var hidden = flag.Int("hidden", 20_000, "how many texts TestHidden makes")
 // stands where our parser does not see it.
 func TestHidden(t *testing.T) {
 	t.Parallel()
-	bash, err := exec.LookPath("bash")
-	if err != nil && os.Getenv("CI") == "true" {
-		t.Fatal("CI compares with bash, and there is none")
-	}
-	if err != nil {
-		t.Skip("there is no bash to compare with")
-	}
-	k, dir := load(t), t.TempDir()
+	bash, k, dir := needBash(t), load(t), t.TempDir()
 	m := newMixer(t)
 	ran := 0
 	for range *hidden {

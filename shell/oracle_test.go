@@ -22,7 +22,8 @@ type oracle struct {
 	stubs     []string
 }
 
-func newOracle(t *testing.T) *oracle {
+// needBash returns where bash is.
+func needBash(t *testing.T) string {
 	t.Helper()
 	bash, err := exec.LookPath("bash")
 	if err != nil && os.Getenv("CI") == "true" {
@@ -31,6 +32,12 @@ func newOracle(t *testing.T) *oracle {
 	if err != nil {
 		t.Skip("there is no bash to compare with")
 	}
+	return bash
+}
+
+func newOracle(t *testing.T) *oracle {
+	t.Helper()
+	bash := needBash(t)
 	o := &oracle{bash: bash, bin: t.TempDir(), stubs: strings.Fields("ls cat rm wc sort head tail id df uname touch systemctl hostname du stat")}
 	for _, name := range o.stubs {
 		// It ends well also where nobody reads its word, and a reader of a pipe

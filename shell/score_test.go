@@ -19,16 +19,7 @@ func corpus(t *testing.T, name string) []shell.Line {
 	if dir == "" {
 		t.Skip("WRIT_CORPUS is not set: the shared corpora are not scored here")
 	}
-	f, err := os.Open(filepath.Join(dir, name+".open.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	lines, err := shell.ReadCorpus(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return lines
+	return readCorpus(t, filepath.Join(dir, name+".open.jsonl"))
 }
 
 func load(t testing.TB) *shell.Knowledge {
