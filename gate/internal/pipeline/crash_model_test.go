@@ -446,7 +446,7 @@ func (m *machine) drain(rt *rapid.T) {
 	x.tell(func() { x.away, x.locked, x.deaf, x.take = nil, false, nil, nil })
 	x.letGo()
 	m.audit.fail(nil)
-	clear(m.store.fails)
+	m.store.mend()
 	m.crash(rt)
 	m.later(policy.DefaultValid + wait + time.Minute)
 	m.holds(rt)

@@ -405,6 +405,13 @@ func (f *flaky) fail(t model.EventType, n int) {
 	f.fails[t] = n
 }
 
+// mend makes no transaction fail any more.
+func (f *flaky) mend() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	clear(f.fails)
+}
+
 func (f *flaky) Update(ctx context.Context, do func(store.Tx) error) error {
 	f.mu.Lock()
 	f.count++
