@@ -207,8 +207,9 @@ func (s *shim) carry(ctx context.Context, m message, text []byte) {
 			waiting = false
 		}
 	}
-	if ctx.Err() != nil {
-		return // who cancelled wants no answer
+	if err != nil && ctx.Err() != nil {
+		// A client that withdrew a call need not look at its answer, but some wait for it.
+		err = fault.New(fault.Canceled, "The call was withdrawn before it was answered.")
 	}
 	if err != nil {
 		answer = failure(m, err)
@@ -242,7 +243,7 @@ func failure(m message, err error) []byte {
 	reply := map[string]any{"jsonrpc": "2.0", "id": m.ID}
 	if m.Method == "tools/call" {
 		next := "Call it again later, a proposal with the same client_key. What was taken in goes on by itself."
-		if code != fault.Unavailable && code != fault.Timeout {
+		if code != fault.Unavailable && code != fault.Timeout && code != fault.Canceled {
 			next = "Tell the person you work for."
 		}
 		reply["result"] = map[string]any{

@@ -10,7 +10,7 @@ import (
 	"writ/sys"
 )
 
-// Set back after admission, the clock on the wall makes no writ last longer.
+// Set back after admission, the clock on the wall makes no writ last longer (C146).
 func TestExecute_clockSetBack(t *testing.T) {
 	t.Parallel()
 	w := executortest.New(t)

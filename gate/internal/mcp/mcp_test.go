@@ -159,6 +159,35 @@ func TestTools_described(t *testing.T) {
 	}
 }
 
+// TestTools_stayAsTheyWere: whoever asks, and whatever happened meanwhile, the
+// tools are described in the same words, and a client can pin them (C145).
+func TestTools_stayAsTheyWere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.session("agent", "")
+	if c := s.InitializeResult().Capabilities; c.Tools == nil || c.Tools.ListChanged {
+		t.Errorf("the list says that it changes: %+v", c.Tools)
+	}
+	first := ""
+	for _, who := range []string{"agent", "admin", "agent"} {
+		_, body := w.post(who, list, nil)
+		var answer struct {
+			Result struct{ Tools []json.RawMessage }
+		}
+		if err := json.Unmarshal([]byte(body), &answer); err != nil || len(answer.Result.Tools) == 0 {
+			t.Fatalf("%s %v", body, err)
+		}
+		if first == "" {
+			first = body
+		}
+		if body != first {
+			t.Errorf("the list is another for %s", who)
+		}
+		_, c := call[api.Change](w, s, "propose_change", proposal)
+		w.approve(c.ID)
+	}
+}
+
 func compiled(t *testing.T, schema any) *jsonschema.Schema {
 	t.Helper()
 	c := jsonschema.NewCompiler()
@@ -266,7 +295,7 @@ func TestClientKey(t *testing.T) {
 
 const list = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
 
-// TestDoor: who is not let in, before anything is read.
+// TestDoor: who is not let in, before anything is read (C143).
 func TestDoor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -73,7 +73,8 @@ func TestClock_forward(t *testing.T) {
 	})
 }
 
-// Set back, or slept through, the clock on the wall makes no approval last longer.
+// Set back, or slept through, the clock on the wall makes no approval last longer
+// (C146, C147).
 func TestClock_thatNobodySets(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		_, up := w.clocks()
