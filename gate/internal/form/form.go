@@ -51,6 +51,7 @@ func New(registry huma.Registry, of reflect.Type, name string) *Form {
 		}
 		if field.Name == "Body" {
 			f.Body = registry.Schema(field.Type, true, name)
+			notNull(registry, f.Body)
 			continue
 		}
 		for _, place := range []string{"path", "query", "header"} {
@@ -68,15 +69,28 @@ func New(registry huma.Registry, of reflect.Type, name string) *Form {
 }
 
 // Texts returns a pointer to an input whose params are read from texts; unknown
-// names what was given and is no param. A body is nil if there is none.
+// names what was given and is no param. A body is nil if there is none. A param
+// may stand in the body too, under its flat name: some clients put there all
+// that they have.
 func (f *Form) Texts(given func(Param) []string, unknown []string, body []byte) (any, error) {
 	out := reflect.New(f.of)
 	var wrong problems
+	body, repeated, err := f.repeated(body)
+	if err != nil {
+		return nil, err
+	}
 	for _, p := range f.Params {
 		texts := given(p)
-		if len(texts) > 1 {
+		text, again := repeated[p.Flat]
+		if len(texts) == 0 && again {
+			texts = []string{text}
+		}
+		switch {
+		case len(texts) > 1:
 			wrong.add(p.In+"."+p.Name, "is given more than once")
-		} else if len(texts) == 1 {
+		case again && texts[0] != text:
+			wrong.add("body."+p.Flat, "is not what stands in the "+p.In)
+		case len(texts) == 1:
 			f.set(&wrong, p, texts[0], out.Elem().FieldByIndex(p.field))
 		}
 	}
@@ -90,6 +104,82 @@ func (f *Form) Texts(given func(Param) []string, unknown []string, body []byte) 
 		return out.Interface(), nil
 	}
 	return out.Interface(), f.body("body", body, out.Elem())
+}
+
+// repeated takes the params out of a body that is an object: what is left, and
+// the params as texts by their flat names.
+func (f *Form) repeated(body []byte) (rest []byte, texts map[string]string, err error) {
+	if body == nil || len(f.Params) == 0 {
+		return body, nil, nil
+	}
+	// Before anything is taken for the only member of its name.
+	if _, err := writ.Parse(body); err != nil {
+		return nil, nil, err
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(body, &members) != nil || members == nil {
+		return body, nil, nil // it is told below what it should have been
+	}
+	texts = map[string]string{}
+	for _, p := range f.Params {
+		raw, ok := members[p.Flat]
+		if !ok {
+			continue
+		}
+		delete(members, p.Flat)
+		text := string(raw)
+		if raw[0] == '"' {
+			if err := json.Unmarshal(raw, &text); err != nil {
+				return nil, nil, fault.Wrap(fault.Invalid, err, "The body cannot be read as JSON.")
+			}
+		}
+		texts[p.Flat] = text
+	}
+	if len(texts) == 0 {
+		return body, nil, nil
+	}
+	rest, err = json.Marshal(members)
+	return rest, texts, err
+}
+
+// BodySchema describes the body that Texts reads.
+func (f *Form) BodySchema() *huma.Schema {
+	if f.Body == nil || len(f.Params) == 0 {
+		return f.Body
+	}
+	described := *f.resolved(f.Body)
+	described.Properties = maps.Clone(described.Properties)
+	for _, p := range f.Params {
+		again := *p.Schema
+		again.Description = "The same as in the " + p.In + ", where it need not stand then"
+		if p.In == "path" {
+			again.Description = "The same as in the path, if it is given here too"
+		}
+		described.Properties[p.Flat] = &again
+	}
+	return &described
+}
+
+func (f *Form) resolved(s *huma.Schema) *huma.Schema {
+	if s.Ref != "" {
+		return f.registry.SchemaFromRef(s.Ref)
+	}
+	return s
+}
+
+// notNull takes null out of what a list may be: left out and null are not the
+// same, and null would be taken for nothing.
+func notNull(registry huma.Registry, s *huma.Schema) {
+	if s.Ref != "" {
+		s = registry.SchemaFromRef(s.Ref)
+	}
+	if s.Type == huma.TypeArray {
+		s.Nullable = false
+		notNull(registry, s.Items)
+	}
+	for _, member := range s.Properties {
+		notNull(registry, member)
+	}
 }
 
 // Flat returns a pointer to an input that is read from one JSON object, in which
@@ -145,9 +235,7 @@ func (f *Form) Flat(data []byte) (any, error) {
 func (f *Form) FlatSchema() *huma.Schema {
 	s := &huma.Schema{Type: huma.TypeObject, Properties: map[string]*huma.Schema{}, AdditionalProperties: false, Required: []string{}}
 	if body := f.Body; body != nil {
-		if body.Ref != "" {
-			body = f.registry.SchemaFromRef(body.Ref)
-		}
+		body = f.resolved(body)
 		maps.Copy(s.Properties, body.Properties)
 		s.Required = append(s.Required, body.Required...)
 	}

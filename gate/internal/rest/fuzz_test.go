@@ -19,6 +19,8 @@ func FuzzBody(f *testing.F) {
 	}
 	g := newGate(f)
 	f.Fuzz(func(t *testing.T, body string) {
+		g := *g
+		g.t = t
 		r := g.request("agent", "POST", "/v1/changes", body)
 		r.Header.Set("Content-Type", "application/json")
 		resp := g.serve(r)

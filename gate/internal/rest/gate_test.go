@@ -25,6 +25,7 @@ type gate struct {
 	dir      string
 	tokens   map[string]string
 	log      *bytes.Buffer
+	doc      *document
 }
 
 func newGate(t testing.TB) *gate {
@@ -39,6 +40,7 @@ func newGate(t testing.TB) *gate {
 	if err != nil {
 		t.Fatal(err)
 	}
+	g.doc = newDocument(g)
 	return g
 }
 
@@ -57,6 +59,9 @@ func (g *gate) request(who, method, path, body string) *http.Request {
 func (g *gate) serve(r *http.Request) *http.Response {
 	w := httptest.NewRecorder()
 	g.handler.ServeHTTP(w, r)
+	if g.doc != nil {
+		g.doc.check(g.t, r, w)
+	}
 	return w.Result()
 }
 

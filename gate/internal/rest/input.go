@@ -25,7 +25,11 @@ func read(f *form.Form, r *http.Request) (any, error) {
 		case "query":
 			return query[p.Name]
 		}
-		return r.Header.Values(p.Name)
+		var values []string
+		for _, v := range r.Header.Values(p.Name) {
+			values = append(values, unquoted(v))
+		}
+		return values
 	}
 	var unknown []string
 	for name := range query {
@@ -64,4 +68,13 @@ func readBody(f *form.Form, r *http.Request) ([]byte, error) {
 		return nil, fault.New(fault.Invalid, "The body must be plain JSON, and the header Content-Type must say application/json.").Because("content_type")
 	}
 	return data, nil
+}
+
+// unquoted is the text of a header that may be a string of RFC 9651, as
+// Idempotency-Key is: "k" and k are one key.
+func unquoted(v string) string {
+	if len(v) < 2 || v[0] != '"' || v[len(v)-1] != '"' {
+		return v
+	}
+	return strings.NewReplacer(`\\`, `\`, `\"`, `"`).Replace(v[1 : len(v)-1])
 }

@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strings"
 
+	"writ"
 	"writ/api"
 	"writ/fault"
 	"writ/gate/internal/model"
@@ -43,16 +44,25 @@ type Authenticator interface {
 	Authenticate(token string) (model.Caller, error)
 }
 
-// PathOpenAPI is where the description of the API is.
-const PathOpenAPI = "/v1/openapi.json"
+// PathOpenAPI is where the description of the API is, for agents that of their
+// tools only.
+const PathOpenAPI = "/openapi.json"
 
 // New returns the handler of the API.
 func New(c Config) (http.Handler, error) {
 	s := &server{Config: c}
 	mux := http.NewServeMux()
-	doc := newDescription(c.Gate.Version)
+	whole, err := newDescription(c.Gate.Version, false)
+	if err != nil {
+		return nil, err
+	}
+	tools, err := newDescription(c.Gate.Version, true)
+	if err != nil {
+		return nil, err
+	}
 	for _, op := range ops.All() {
-		in := doc.add(&op)
+		in := whole.add(&op)
+		tools.add(&op)
 		mux.Handle(op.Method+" "+op.Path, s.answer(func(r *http.Request, who model.Caller) (any, error) {
 			if err := op.Allow(who); err != nil {
 				return nil, err
@@ -64,13 +74,17 @@ func New(c Config) (http.Handler, error) {
 			return op.Call(r.Context(), c.Gate, who, input)
 		}))
 	}
-	described, err := json.Marshal(doc.api)
-	if err != nil {
-		return nil, fault.Wrap(fault.Internal, err, "The API cannot be described.")
+	described := map[bool]json.RawMessage{}
+	for _, d := range []*description{whole, tools} {
+		if described[d.forAgent], err = json.Marshal(d.api); err != nil {
+			return nil, fault.Wrap(fault.Internal, err, "The API cannot be described.")
+		}
 	}
-	mux.Handle("GET "+PathOpenAPI, s.answer(func(*http.Request, model.Caller) (any, error) {
-		return json.RawMessage(described), nil
-	}))
+	for _, path := range []string{PathOpenAPI, "/v1" + PathOpenAPI} {
+		mux.Handle("GET "+path, s.answer(func(_ *http.Request, who model.Caller) (any, error) {
+			return described[who.Kind == writ.Agent], nil
+		}))
+	}
 	for path, serve := range c.More {
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
 			who, err := s.caller(r)
@@ -186,8 +200,12 @@ func (s *server) problem(w http.ResponseWriter, r *http.Request, err error) {
 	if row.Code == fault.Unauthenticated {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="writ"`)
 	}
-	s.send(w, r, row.HTTP, "application/problem+json", api.Problem{
-		Type: "urn:writ:problem:" + string(row.Code), Title: row.Title, Status: row.HTTP,
+	status := row.HTTP
+	if fault.ReasonOf(err) == "client_key_used" {
+		status = http.StatusUnprocessableEntity // as the draft on Idempotency-Key has it
+	}
+	s.send(w, r, status, "application/problem+json", api.Problem{
+		Type: problemType(row.Code), Title: row.Title, Status: status,
 		Code: row.Code, Reason: fault.ReasonOf(err), Detail: fault.TextOf(err),
 	})
 }
