@@ -183,6 +183,29 @@ func (s *Step) Entities() []string {
 	return slices.Compact(all)
 }
 
+// StandsOn reports whether a step of a plan builds on one before it: it needs it,
+// or acts on what that one writes to, or does so through a step between. What
+// another step still stands on is not undone.
+func StandsOn(steps []Step, later, earlier string) bool {
+	on := map[string]bool{later: true}
+	for i := len(steps) - 1; i >= 0; i-- {
+		s := &steps[i]
+		for j := i + 1; j < len(steps) && !on[s.ID]; j++ {
+			on[s.ID] = on[steps[j].ID] && steps[j].restsOn(s)
+		}
+	}
+	return later != earlier && on[earlier]
+}
+
+// restsOn reports whether a step builds directly on one before it.
+func (s *Step) restsOn(before *Step) bool {
+	if slices.Contains(s.Needs, before.ID) {
+		return true
+	}
+	mine := s.Entities()
+	return before.Class != ReadOnly && slices.ContainsFunc(before.Entities(), func(e string) bool { return slices.Contains(mine, e) })
+}
+
 // Call names an action and the params it is called with.
 type Call struct {
 	Action string `json:"action"`

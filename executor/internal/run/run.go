@@ -1,7 +1,7 @@
 // Package run does what an admitted writ says, step by step: read, guard, back
 // up, read again, compare, write down the intent, act once, verify by reading,
 // and account for it in a signed receipt. After a failure nothing more is
-// started; what was done is undone only if that was approved. A write whose
+// started, unless it undoes; what was done is undone only if that was approved. A write whose
 // outcome was not learned is unknown, and stays so.
 package run
 
@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 
 	"writ"
@@ -132,14 +133,15 @@ type progress struct {
 
 func (p *progress) steps(ctx context.Context) error {
 	steps := p.admitted.Steps()
-	var broken *task
+	var broken []*task
 	for i, s := range steps {
 		t := p.task(s, false)
 		t.after = steps[:i]
-		if broken != nil {
+		if p.stops(broken, t) {
 			if err := t.end(ctx, &stop{writ.NotExecuted, "step_before_failed", "A step before this one did not end well, so it was not started."}); err != nil {
 				return err
 			}
+			broken = append(broken, t)
 			continue
 		}
 		if err := t.run(ctx); err != nil {
@@ -147,13 +149,25 @@ func (p *progress) steps(ctx context.Context) error {
 		}
 		p.ended = append(p.ended, t)
 		if t.receipt.Outcome != writ.Done {
-			broken = t
+			broken = append(broken, t)
 		}
 	}
-	if broken == nil || broken.receipt.Outcome == writ.Unknown || p.admitted.Writ().Envelope.OnFailure != writ.Rollback {
+	unknown := slices.ContainsFunc(broken, func(t *task) bool { return t.receipt.Outcome == writ.Unknown })
+	if len(broken) == 0 || unknown || p.admitted.Writ().Envelope.OnFailure != writ.Rollback {
 		return nil
 	}
 	return p.rollBack(ctx)
+}
+
+// stops reports whether steps that did not end well keep another from being
+// started: any does, but where a change is undone, each way back is good by itself.
+func (p *progress) stops(broken []*task, t *task) bool {
+	if p.admitted.Writ().Envelope.RollbackOf == "" {
+		return len(broken) > 0
+	}
+	return slices.ContainsFunc(broken, func(b *task) bool {
+		return writ.StandsOn(p.admitted.Writ().Envelope.Steps, t.Plan.ID, b.Plan.ID)
+	})
 }
 
 // record seals the receipt of a task and journals it: from then on it stands.

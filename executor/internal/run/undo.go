@@ -11,15 +11,19 @@ import (
 )
 
 // rollBack undoes, in reverse order, every step that was done and one that was
-// applied without verifying. The first that cannot be undone ends it: what was
-// done before it may be what it stands on.
+// applied without verifying. One that cannot be undone keeps those that it stands
+// on from being undone, and no others. Each gets its receipt.
 func (p *progress) rollBack(ctx context.Context) error {
+	var left []*task // not undone, the last step first
 	for _, t := range slices.Backward(p.ended) {
 		if o := t.receipt.Outcome; o != writ.Done && o != writ.Unverified || !t.Action.Writes() {
 			continue
 		}
 		failpoint.Reach(failpoint.UndoBegins)
 		u, refused := p.reverse(t)
+		if above := p.above(left, t); refused == nil && above != "" {
+			refused = fault.New(fault.Refused, "Step %s stands on it and is not undone.", above).Because("stood_upon")
+		}
 		err := error(nil)
 		if refused != nil {
 			err = u.end(ctx, &stop{writ.NotExecuted, fault.ReasonOf(refused), fault.TextOf(refused)})
@@ -31,10 +35,20 @@ func (p *progress) rollBack(ctx context.Context) error {
 		}
 		failpoint.Reach(failpoint.UndoEnded)
 		if u.receipt.Outcome != writ.RolledBack {
-			return nil
+			left = append(left, t)
 		}
 	}
 	return nil
+}
+
+// above names the first of some steps that stands on another; "" is none.
+func (p *progress) above(some []*task, on *task) string {
+	for _, t := range some {
+		if writ.StandsOn(p.admitted.Writ().Envelope.Steps, t.Plan.ID, on.Plan.ID) {
+			return t.Plan.ID
+		}
+	}
+	return ""
 }
 
 // reverse returns the task that undoes another. With an error it can only be ended.

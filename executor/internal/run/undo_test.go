@@ -73,13 +73,13 @@ func TestExecute_onFailure(t *testing.T) {
 			},
 			want:   []string{"s1 done", "s2 failed rejected", "s3 not_executed step_before_failed", "s1 unknown broken_connection"},
 			values: map[string]string{"a": "old"}, writes: 3},
-		"a step without a way back ends it": {onFailure: writ.Rollback,
+		"a step without a way back keeps no other": {onFailure: writ.Rollback,
 			second: func(t *testing.T, w world) writ.Step {
 				w.Recorder.Inject(recorder.Fault{Method: "PUT", Path: "/things/e", Mode: "answer", Status: 403})
 				return pair(t, w)
 			},
-			want:   []string{"s1 done", "s2 unverified partly_applied", "s3 not_executed step_before_failed", "s2 rollback_failed no_way_back"},
-			values: map[string]string{"a": "new", "d": "new", "e": "-"}, writes: 3},
+			want:   []string{"s1 done", "s2 unverified partly_applied", "s3 not_executed step_before_failed", "s2 rollback_failed no_way_back", "s1 rolled_back"},
+			values: map[string]string{"a": "old", "d": "new", "e": "-"}, writes: 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -108,6 +108,77 @@ func TestExecute_onFailure(t *testing.T) {
 			last := receipts[len(receipts)-1]
 			if last.Outcome == writ.RolledBack && (last.Entity != "things/a" || last.BackupReference != "backup:site-a/"+o.Run+"/s1.undo" || len(last.Sent) != 1 || last.Rollback != nil) {
 				t.Errorf("the receipt of the way back: %+v", last)
+			}
+		})
+	}
+}
+
+// A way back that fails keeps back those that its step stands on, and no others.
+//
+// Case: C158.
+func TestExecute_undoesWhatIsIndependent(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		needs []string // of s2
+		name  string   // what s2 sets
+		fault string   // what happens to its way back
+		want  []string
+	}{
+		"the step before it is needed": {[]string{"s1"}, "b", "answer", []string{"s3 rolled_back", "s2 rollback_failed permission_denied", "s1 rollback_failed stood_upon"}},
+		"nothing is needed":            {nil, "b", "answer", []string{"s3 rolled_back", "s2 rollback_failed permission_denied", "s1 rolled_back"}},
+		"nobody knows of it":           {nil, "b", "cut_after", []string{"s3 rolled_back", "s2 unknown broken_connection", "s1 rolled_back"}},
+		"nobody knows, and it is needed": {[]string{"s1"}, "b", "cut_after",
+			[]string{"s3 rolled_back", "s2 unknown broken_connection", "s1 rollback_failed stood_upon"}},
+		"both write to the same": {nil, "a", "answer", []string{"s3 rolled_back", "s2 rollback_failed permission_denied", "s1 rollback_failed stood_upon"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := executortest.New(t)
+			for _, name := range []string{"a", "b", "c"} {
+				w.Things.Set(name, "old")
+			}
+			skip := 1
+			if c.name == "a" {
+				skip = 2
+			}
+			w.Recorder.Inject(recorder.Fault{Method: "PUT", Path: "/things/" + c.name, Mode: c.fault, Status: 403, Skip: skip})
+			o := w.Approved(t, writ.Rollback, set(t, w, "s1", "a", "new"), set(t, w, "s2", c.name, "newer"), set(t, w, "s3", "c", "new"), set(t, w, "s4", "d", "wrong"))
+			o.Envelope.Steps[1].Needs = c.needs
+			if c.name == "a" {
+				o.Envelope.Steps[1].Fingerprint = ""
+			}
+			o.Approvals = []writ.Approval{}
+			w.Approve(t, o, "mara")
+			if diff := cmp.Diff(append([]string{"s1 done", "s2 done", "s3 done", "s4 failed rejected"}, c.want...), ends(w.Run(t, o))); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// The same holds for a change that undoes another: its steps are ways back.
+//
+// Case: C158.
+func TestExecute_undoingGoesOn(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		rollbackOf string
+		want       []string
+	}{
+		"a change that undoes another": {"chg_before", []string{"u1 failed rejected", "u2 done", "u3 not_executed step_before_failed", "u4 not_executed step_before_failed"}},
+		"any other": {"", []string{"u1 failed rejected", "u2 not_executed step_before_failed", "u3 not_executed step_before_failed",
+			"u4 not_executed step_before_failed"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := executortest.New(t)
+			o := w.Approved(t, writ.Stop, set(t, w, "u1", "a", "wrong"), set(t, w, "u2", "b", "old"), set(t, w, "u3", "c", "old"), set(t, w, "u4", "d", "old"))
+			o.Envelope.RollbackOf = c.rollbackOf
+			o.Envelope.Steps[2].Needs, o.Envelope.Steps[3].Needs = []string{"u1"}, []string{"u3"}
+			o.Approvals = []writ.Approval{}
+			w.Approve(t, o, "mara")
+			if diff := cmp.Diff(c.want, ends(w.Run(t, o))); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
 	}

@@ -46,6 +46,8 @@ func NewReview(c *model.Change) (Review, error) {
 	}
 	if e.OnFailure == writ.Rollback {
 		line("  If a step fails, the executor undoes the finished ones, in reverse order.")
+	} else if len(c.Steps) > 1 && e.RollbackOf != "" {
+		line("  If a step fails, the steps that need it are not started; the others go on.")
 	} else if len(c.Steps) > 1 {
 		line("  If a step fails, the rest is not started, and what is done stays locked.")
 	}

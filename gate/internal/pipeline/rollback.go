@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"writ"
 	"writ/fault"
@@ -57,20 +58,22 @@ func tried(r store.Reader, id string) (*model.Change, error) {
 }
 
 // undo returns the calls that undo what a change did, last step first. Each
-// comes from the executor's receipt, which made it from the backup.
+// comes from the executor's receipt, which made it from the backup, and needs
+// those of the steps that stand on its own: the others can be undone without it.
 func undo(c *model.Change) []model.RequestStep {
 	var steps []model.RequestStep
-	newest := c.Newest()
-	for i := len(newest) - 1; i >= 0; i-- {
-		r := newest[i]
+	var undone []string // the step that each of them undoes
+	for _, r := range slices.Backward(c.Newest()) {
 		if r.Rollback == nil || r.Outcome != writ.Done && r.Outcome != writ.Unverified {
 			continue
 		}
 		s := model.RequestStep{ID: fmt.Sprintf("undo-%d", len(steps)+1), Action: r.Rollback.Action, System: r.Rollback.System, Params: r.Rollback.Params}
-		if n := len(steps); n > 0 {
-			s.Needs = []string{steps[n-1].ID}
+		for i, later := range undone {
+			if writ.StandsOn(c.Steps, later, r.Step) {
+				s.Needs = append(s.Needs, steps[i].ID)
+			}
 		}
-		steps = append(steps, s)
+		steps, undone = append(steps, s), append(undone, r.Step)
 	}
 	return steps
 }

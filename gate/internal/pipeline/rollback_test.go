@@ -179,7 +179,8 @@ func TestRollback_withAnUnknownOutcome(t *testing.T) {
 
 func TestRollback_ofWhatIsDone(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
-		done := w.carriedOut(request(step("first-step-with-a-very-long-name", "set", "a"), step("s2", "read", "b"), step("s3", "set", "c")))
+		done := w.carriedOut(request(step("first-step-with-a-very-long-name", "set", "a"), step("s2", "read", "b", "first-step-with-a-very-long-name"),
+			step("s3", "set", "c", "s2"), step("s4", "set", "a"), step("s5", "set", "d")))
 		if tries := w.undoing(done.ID); done.State != model.Done || len(tries) != 0 {
 			t.Fatalf("it is %s, and %d changes are to undo it", done.State, len(tries))
 		}
@@ -197,7 +198,7 @@ func TestRollback_ofWhatIsDone(t *testing.T) {
 		for _, s := range undoing.Steps {
 			entities = append(entities, s.Entity+" "+strings.Join(s.Needs, ","))
 		}
-		if diff := cmp.Diff([]string{"mock/c ", "mock/a undo-1"}, entities); diff != "" {
+		if diff := cmp.Diff([]string{"mock/d ", "mock/a ", "mock/c ", "mock/a undo-2,undo-3"}, entities); diff != "" {
 			t.Errorf("the order of undoing differs (-want +got):\n%s", diff)
 		}
 		if got := w.approve(undoing.ID, alice); got.State != model.Done || len(w.locks(nil)) != 0 {
@@ -243,6 +244,27 @@ func TestRollback_asked(t *testing.T) {
 			if id != ids[0] {
 				t.Errorf("who asked at once was told of %s and %s", ids[0], id)
 			}
+		}
+	})
+}
+
+// Who reads of a failed rollback reads what is left of it.
+//
+// Case: C158.
+func TestRollback_namesWhatIsNotUndone(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		w.executor.tell(func() {
+			w.executor.outcomes["mock/c"] = writ.Failed
+			w.executor.outcomes["undo mock/a"] = writ.RollbackFailed
+		})
+		r := request(step("s1", "set", "a"), step("s2", "set", "b"), step("s3", "set", "c"))
+		r.OnFailure = writ.Rollback
+		c := w.carriedOut(r)
+		if c.State != model.RollbackFailed || !strings.HasSuffix(c.Trouble.Text, " Not undone: s1.") {
+			t.Errorf("it is %s: %+v", c.State, c.Trouble)
+		}
+		if diff := cmp.Diff([]string{"mock/a orphaned it"}, w.locks(map[string]string{c.ID: "it"})); diff != "" {
+			t.Errorf("the locks differ (-want +got):\n%s", diff)
 		}
 	})
 }

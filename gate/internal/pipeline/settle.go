@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"writ"
@@ -242,10 +243,25 @@ func troubleOf(c *model.Change) *model.Trouble {
 	}
 	for _, r := range c.Receipts {
 		if r.Outcome != writ.Done && r.Outcome != writ.RolledBack {
-			return &model.Trouble{Code: c.Code(), Reason: r.Reason, Text: "Step " + r.Step + ": " + r.Detail}
+			return &model.Trouble{Code: c.Code(), Reason: r.Reason, Text: "Step " + r.Step + ": " + r.Detail + notUndone(c)}
 		}
 	}
 	return &model.Trouble{Code: c.Code(), Reason: "receipt_missing", Text: "The executor gave no receipt for a step."}
+}
+
+// notUndone names the steps that were to be undone and were not, in a sentence of
+// its own; "" if there is none.
+func notUndone(c *model.Change) string {
+	var left []string
+	for _, r := range c.Newest() {
+		if c.Request.OnFailure == writ.Rollback && c.State == model.RollbackFailed && r.Outcome == writ.RollbackFailed {
+			left = append(left, r.Step)
+		}
+	}
+	if len(left) == 0 {
+		return ""
+	}
+	return " Not undone: " + strings.Join(left, ", ") + "."
 }
 
 // endLocks frees the entities that are as they were or as approved, and
