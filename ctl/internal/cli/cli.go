@@ -90,7 +90,7 @@ To begin, in an empty directory:   writ init   then   writ up`,
 	add(groupLook, p.listCommand(), p.showCommand(), p.artifactCommand(), p.explainCommand(), p.evidenceCommand(), p.auditCommand(), p.locksCommand(),
 		p.actionsCommand(), p.policyCommand(), p.classifyCommand(), p.commandsCommand())
 	add(groupOperate, p.initCommand(), p.upCommand(), p.doctorCommand(), p.recoverCommand(), p.systemsCommand(), p.vaultCommand(),
-		p.principalsCommand(), p.catalogCommand(), p.versionCommand())
+		p.principalsCommand(), p.tokensCommand(), p.catalogCommand(), p.versionCommand())
 	root.SetHelpCommandGroupID(groupOperate)
 	root.SetCompletionCommandGroupID(groupOperate)
 	sayUsage(root)

@@ -42,6 +42,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		runCommand(&dir),
 		setGateKeyCommand(&dir),
 		addApproverCommand(&dir),
+		removeApproverCommand(&dir),
 		systemsCommand(&dir),
 		vaultCommand(&dir),
 		doctorCommand(&dir),

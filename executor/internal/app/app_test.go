@@ -588,6 +588,10 @@ func TestTrust_commands(t *testing.T) {
 	if err != nil || !strings.Contains(string(content), "- mara\n- otto\n") || strings.Count(string(content), "=\n") != 1 {
 		t.Errorf("executor.yaml: %v\n%s", err, content)
 	}
+	ok(t, dir, "", "remove-approver", "mara")
+	if content, err = os.ReadFile(filepath.Join(dir, "executor.yaml")); err != nil || strings.Contains(string(content), "mara") || !strings.Contains(string(content), "- otto\n") {
+		t.Errorf("executor.yaml: %v\n%s", err, content)
+	}
 	// The running executor no longer takes writs of the gate that it had.
 	err = call(t, dir, "POST", writ.PathWrits, change(t, writ.Observe, "1", writ.Step{ID: "s1", Needs: []string{}, Touches: []string{}, Params: writ.Object{}, Resolved: writ.Object{}}), nil)
 	if fault.ReasonOf(err) != "unknown_key" {

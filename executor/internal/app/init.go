@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -128,6 +129,20 @@ func addApproverCommand(dir *string) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return edit(cmd.Context(), *dir, func(c *config.Config) error {
 				c.Approvers = append(c.Approvers, args[0])
+				return nil
+			})
+		},
+	}
+}
+
+func removeApproverCommand(dir *string) *cobra.Command {
+	return &cobra.Command{
+		Use:   "remove-approver NAME",
+		Short: "Let the approvals of a person count no more",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return edit(cmd.Context(), *dir, func(c *config.Config) error {
+				c.Approvers = slices.DeleteFunc(c.Approvers, func(name string) bool { return name == args[0] })
 				return nil
 			})
 		},

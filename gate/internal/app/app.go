@@ -51,7 +51,8 @@ Normally "writ init" and "writ up" call it for you.`,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
 	root.PersistentFlags().StringVar(&p.dir, "dir", ".", "the gate's own directory")
-	root.AddCommand(p.initCommand(), p.keyCommand(), p.runCommand(), p.addPrincipalCommand(), p.rotateKeyCommand(), p.doctorCommand(), p.configCommand(), p.recoverCommand())
+	root.AddCommand(p.initCommand(), p.keyCommand(), p.runCommand(), p.rotateKeyCommand(), p.doctorCommand(), p.configCommand(), p.recoverCommand())
+	root.AddCommand(p.principalCommands()...)
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)

@@ -74,9 +74,11 @@ func (p *program) doctor(ctx context.Context) []api.HealthCheck {
 	check("key", "the key that signs writs can be read", err)
 	people := filepath.Join(dir, config.PrincipalsFile)
 	if err = checkFile(people); err == nil {
-		_, err = auth.Open(people)
+		_, err = auth.Open(p.sys, people)
 	}
-	check("principals", "who may call is known", err)
+	if check("principals", "who may call is known", err) {
+		check("tokens", "nobody is without a token that lasts another week", p.examineTokens(people))
+	}
 	if err = checkFile(filepath.Join(dir, config.File)); err != nil {
 		check("config", "", err)
 		return checks

@@ -22,10 +22,12 @@ import (
 	"writ/gate/internal/config"
 	"writ/gate/internal/link"
 	"writ/gate/internal/mcp"
+	"writ/gate/internal/model"
 	"writ/gate/internal/ops"
 	"writ/gate/internal/pipeline"
 	"writ/gate/internal/policy"
 	"writ/gate/internal/rest"
+	"writ/gate/internal/store"
 	"writ/gate/internal/store/sqlite"
 	"writ/ledger"
 )
@@ -91,9 +93,13 @@ func (p *program) run(ctx context.Context) (err error) {
 	if err := pipe.Start(ctx); err != nil {
 		return err
 	}
+	if err := c.principals.Follow(p.recorder(ctx, memory)); err != nil {
+		return err
+	}
 	signing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var signer sync.WaitGroup
 	signer.Go(func() { record.Run(signing) })
+	signer.Go(func() { c.principals.KeepUsed(signing) })
 	defer func() { // the last signature covers all that the pipeline did
 		pipe.Stop()
 		if e := record.Drained(context.WithoutCancel(ctx)); e != nil {
@@ -106,6 +112,16 @@ func (p *program) run(ctx context.Context) (err error) {
 		fmt.Fprintf(p.stdout, "writ-gate is ready on %s\n", l.Addr())
 	}
 	return rest.Serve(ctx, handler, p.sys.Log, grace, listeners...)
+}
+
+// recorder returns what makes an event durable that no change is the cause of.
+func (p *program) recorder(ctx context.Context, memory *sqlite.Store) auth.Record {
+	ctx = context.WithoutCancel(ctx)
+	return func(t model.EventType, detail writ.Object) error {
+		return memory.Update(ctx, func(tx store.Tx) error {
+			return tx.Append(&model.Event{ID: p.sys.NewID("evt"), Type: t, Timestamp: writ.At(p.sys.Now()), User: model.Writ, Detail: detail})
+		})
+	}
 }
 
 // openLedger opens the ledger of the audit.
@@ -156,7 +172,7 @@ func (p *program) load() (*loaded, error) {
 	if l.rules, err = policy.Load(c.Policy); err != nil {
 		return nil, err
 	}
-	if l.principals, err = auth.Open(c.Path(config.PrincipalsFile)); err != nil {
+	if l.principals, err = auth.Open(p.sys, c.Path(config.PrincipalsFile)); err != nil {
 		return nil, err
 	}
 	l.actions, err = loadCatalog(c.Catalog)

@@ -13,9 +13,7 @@ import (
 
 	"writ"
 	"writ/fault"
-	"writ/gate/internal/auth"
 	"writ/gate/internal/config"
-	"writ/gate/internal/model"
 	"writ/policies"
 )
 
@@ -103,37 +101,5 @@ func (p *program) initCommand() *cobra.Command {
 	f.StringVar(&c.Executor.Socket, "executor-socket", "", "where the executor answers")
 	f.StringVar(&c.Executor.Key, "executor-key", "", "public key of the executor")
 	f.StringVar(&c.Catalog, "catalog", "", "directory of the actions (the shipped ones, if left out)")
-	return cmd
-}
-
-func (p *program) addPrincipalCommand() *cobra.Command {
-	var kind string
-	var roles []string
-	cmd := &cobra.Command{
-		Use:   "add-principal NAME",
-		Short: "Add somebody who may call, and print the token, which is shown only now",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if err := checkDir(p.dir); err != nil {
-				return err
-			}
-			who := auth.Principal{Name: args[0], Kind: writ.PrincipalKind(kind)}
-			for _, r := range roles {
-				who.Roles = append(who.Roles, model.Role(r))
-			}
-			token, err := auth.Add(p.sys, filepath.Join(p.dir, config.PrincipalsFile), who)
-			if err != nil {
-				return err
-			}
-			return p.print(struct {
-				Name  string             `json:"name"`
-				Kind  writ.PrincipalKind `json:"kind"`
-				Roles []model.Role       `json:"roles"`
-				Token string             `json:"token"`
-			}{who.Name, who.Kind, who.Roles, token})
-		},
-	}
-	cmd.Flags().StringVar(&kind, "kind", string(writ.Human), "human or agent")
-	cmd.Flags().StringSliceVar(&roles, "role", nil, "requester, approver, operator, auditor or admin; may be given again")
 	return cmd
 }

@@ -1,20 +1,14 @@
 // Package auth knows who is calling: the principals of principals.yaml, each
-// with the digest of one bearer token. A token itself is shown once, when it is
-// made, and is stored nowhere here.
+// with the digests of the bearer tokens that stand for it. A token itself is
+// shown once, when it is made, and is stored nowhere here.
 package auth
 
 import (
-	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/hex"
-	"fmt"
 	"os"
-	"regexp"
 	"slices"
-	"strings"
 	"sync"
-
-	"go.yaml.in/yaml/v4"
+	"time"
 
 	"writ"
 	"writ/fault"
@@ -22,31 +16,51 @@ import (
 	"writ/sys"
 )
 
-// Principal is one entry of principals.yaml.
-type Principal struct {
-	Name   string             `yaml:"name"`
-	Kind   writ.PrincipalKind `yaml:"kind"`
-	Roles  []model.Role       `yaml:"roles,flow"`
-	Digest string             `yaml:"token_sha256"` // of the token, 64 hexadecimal digits
-}
+// The reasons why a token that was good once is not taken any more.
+const (
+	tokenExpired = "token_expired"
+	tokenRevoked = "token_revoked"
+)
 
 // Principals is who may call. The file is read again when it changed, so that
-// adding or removing somebody takes effect with the next call; while the file
-// is not valid, nobody is let in. It is safe for concurrent use.
+// whatever is added, revoked or removed takes effect with the next call; while
+// the file is not valid, nobody is let in. It is safe for concurrent use.
 type Principals struct {
+	sys  sys.Sys
 	path string
+	used *usage
 
-	mu   sync.Mutex
-	seen os.FileInfo
-	list []Principal
-	err  error
+	mu     sync.Mutex // of what follows
+	seen   os.FileInfo
+	list   []Principal
+	err    error
+	record Record
 }
 
+// Record makes an event durable.
+type Record = func(model.EventType, writ.Object) error
+
 // Open reads principals.yaml. Its error names all problems at once.
-func Open(path string) (*Principals, error) {
-	p := &Principals{path: path}
+func Open(s sys.Sys, path string) (*Principals, error) {
+	p := &Principals{sys: s, path: path, used: newUsage(path)}
 	_, err := p.current()
 	return p, err
+}
+
+// Follow records who may call, and from then on every change of that before it
+// takes effect: while it cannot be recorded, nobody is let in.
+func (p *Principals) Follow(record Record) error {
+	list, err := p.current()
+	if err != nil {
+		return err
+	}
+	if err := record(model.PrincipalsLoaded, writ.Object{"principals": listed(list)}); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.record = record
+	return nil
 }
 
 // Authenticate returns who a token belongs to, or fault.Unauthenticated.
@@ -56,18 +70,32 @@ func (p *Principals) Authenticate(token string) (model.Caller, error) {
 		return model.Caller{}, err
 	}
 	digest := []byte(digestOf(token))
-	found := -1
+	var who *Principal
+	var found *Token
 	for i := range list { // all of them, so that the time tells nothing
-		if subtle.ConstantTimeCompare(digest, []byte(list[i].Digest)) == 1 {
-			found = i
+		for j := range list[i].Tokens {
+			if subtle.ConstantTimeCompare(digest, []byte(list[i].Tokens[j].Digest)) == 1 {
+				who, found = &list[i], &list[i].Tokens[j]
+			}
 		}
 	}
-	if found < 0 {
-		return model.Caller{}, fault.New(fault.Unauthenticated, "The token is not one of this gate. Make a new one: writ principals add NAME").Because("unknown_token")
+	if found == nil {
+		return model.Caller{}, fault.New(fault.Unauthenticated, "The token is not one of this gate. Make a new one: writ tokens add NAME").Because("unknown_token")
 	}
-	who := list[found]
+	now := p.sys.Now()
+	switch found.State(now) {
+	case Revoked:
+		return model.Caller{}, fault.New(fault.Unauthenticated, "The token %s of %s was revoked on %s. Make a new one: writ tokens add %s",
+			found.ID(), who.user(), day(found.RevokedAt), who.Name).Because(tokenRevoked)
+	case Expired:
+		return model.Caller{}, fault.New(fault.Unauthenticated, "The token %s of %s ended on %s. Make a new one: writ tokens rotate %s",
+			found.ID(), who.user(), day(found.ExpiresAt), who.Name).Because(tokenExpired)
+	}
+	p.used.note(found.ID(), now)
 	return model.Caller{Principal: writ.Principal{Name: who.Name, Kind: who.Kind}, Roles: slices.Clone(who.Roles)}, nil
 }
+
+func day(t time.Time) string { return writ.At(t).String() }
 
 // current returns the principals as they stand in the file now.
 func (p *Principals) current() ([]Principal, error) {
@@ -78,120 +106,35 @@ func (p *Principals) current() ([]Principal, error) {
 		return nil, fault.Wrap(fault.Unavailable, err, "The file of principals %s cannot be read, so nobody is let in.", p.path)
 	}
 	same := p.seen != nil && os.SameFile(info, p.seen) && info.ModTime().Equal(p.seen.ModTime()) && info.Size() == p.seen.Size()
-	if !same {
-		p.list, p.err = read(p.path)
-		p.seen = info
+	if same {
+		return p.list, p.err
 	}
-	return p.list, p.err
-}
-
-func read(path string) ([]Principal, error) {
-	data, err := os.ReadFile(path)
+	list, err := read(p.path)
+	if err == nil {
+		if err := p.tell(list); err != nil { // tried again with the next call
+			return nil, fault.Wrap(fault.Unavailable, err, "That principals.yaml changed cannot be recorded, so nobody is let in.")
+		}
+		p.list = list
+	}
+	p.seen, p.err = info, err
 	if err != nil {
-		return nil, fault.Wrap(fault.Unavailable, err, "The file of principals %s cannot be read, so nobody is let in.", path)
-	}
-	var list []Principal
-	if err := yaml.Load(data, &list, yaml.WithKnownFields()); err != nil {
-		return nil, fault.Wrap(fault.Unavailable, err, "%s is not a list of principals, so nobody is let in: %v", path, err)
-	}
-	if problems := check(list); len(problems) > 0 {
-		return nil, fault.New(fault.Unavailable, "%s is not valid, so nobody is let in:\n%s", path, strings.Join(problems, "\n"))
+		return nil, err
 	}
 	return list, nil
 }
 
-var (
-	nameForm   = regexp.MustCompile(`^[a-z][a-z0-9._-]{0,62}$`)
-	digestForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
-)
-
-// check returns every problem of a list.
-func check(list []Principal) []string {
-	var problems []string
-	names, tokens := map[string]bool{}, map[string]bool{}
-	for i, p := range list {
-		wrong := func(format string, args ...any) {
-			problems = append(problems, fmt.Sprintf("[%d] %s: ", i, p.Name)+fmt.Sprintf(format, args...))
-		}
-		if !nameForm.MatchString(p.Name) {
-			wrong("a name is a lower-case letter, then up to 62 of a-z 0-9 . _ -")
-		}
-		if names[p.Name] || p.Name == model.Writ {
-			wrong("the name is taken")
-		}
-		if !digestForm.MatchString(p.Digest) {
-			wrong("token_sha256 is 64 hexadecimal digits in lower case")
-		} else if tokens[p.Digest] {
-			wrong("the token is somebody else's as well")
-		}
-		names[p.Name], tokens[p.Digest] = true, true
-		if p.Kind != writ.Agent && p.Kind != writ.Human {
-			wrong("kind is agent or human, not %q", p.Kind)
-		}
-		if len(p.Roles) == 0 {
-			wrong("there is no role, one of %v", model.Roles())
-		}
-		for _, r := range p.Roles {
-			switch {
-			case !slices.Contains(model.Roles(), r):
-				wrong("%q is no role, one of %v", r, model.Roles())
-			case p.Kind != writ.Human && (r == model.Approver || r == model.Admin):
-				wrong("only a human may be %s", r)
-			}
-		}
+// tell records what a new list changes. The list that was valid last is kept
+// while the file is not, to be compared with.
+func (p *Principals) tell(list []Principal) error {
+	if p.record == nil {
+		return nil
 	}
-	return problems
+	changes := differences(p.list, list)
+	if len(changes) == 0 {
+		return nil
+	}
+	return p.record(model.PrincipalsChanged, writ.Object{"changes": changes})
 }
 
-// Add adds a principal to principals.yaml, which is made if it does not exist,
-// and returns the new token. The file keeps no comments.
-func Add(s sys.Sys, path string, p Principal) (token string, err error) {
-	var list []Principal
-	if _, err := os.Stat(path); err == nil {
-		if list, err = read(path); err != nil {
-			return "", err
-		}
-	}
-	token = fmt.Sprintf("writ_%s_%s", p.Kind, s.NewSecret(32))
-	p.Digest = digestOf(token)
-	list = append(list, p)
-	if problems := check(list); len(problems) > 0 {
-		return "", fault.New(fault.Invalid, "%s was not added: %s", p.Name, strings.Join(problems, "; "))
-	}
-	return token, write(path, list)
-}
-
-// write replaces the file in one move.
-func write(path string, list []Principal) error {
-	data, err := yaml.Dump(list)
-	if err != nil {
-		return fault.Wrap(fault.Internal, err, "The principals cannot be written as YAML.")
-	}
-	fail := func(err error) error {
-		return fault.Wrap(fault.Unavailable, err, "%s cannot be written.", path)
-	}
-	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return fail(err)
-	}
-	defer os.Remove(path + ".new")
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(path+".new", path)
-	}
-	if err != nil {
-		return fail(err)
-	}
-	return nil
-}
-
-func digestOf(token string) string {
-	sum := sha256.Sum256([]byte(token))
-	return hex.EncodeToString(sum[:])
-}
+// List returns all principals, in the order of the file.
+func (p *Principals) List() ([]Principal, error) { return p.current() }

@@ -18,11 +18,11 @@ import (
 
 func add(t *testing.T, path, name string, kind writ.PrincipalKind, roles ...model.Role) string {
 	t.Helper()
-	token, err := auth.Add(sys.Real(slog.New(slog.DiscardHandler)), path, auth.Principal{Name: name, Kind: kind, Roles: roles})
+	made, err := auth.Add(sys.Real(slog.New(slog.DiscardHandler)), path, auth.Principal{Name: name, Kind: kind, Roles: roles}, auth.New{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return token
+	return made.Token
 }
 
 func TestAuthenticate(t *testing.T) {
@@ -32,7 +32,7 @@ func TestAuthenticate(t *testing.T) {
 	if !regexp.MustCompile(`^writ_agent_[0-9a-f]{64}$`).MatchString(agent) {
 		t.Errorf("the token %q has an unexpected form", agent)
 	}
-	p, err := auth.Open(path)
+	p, err := auth.Open(sys.Real(nil), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,8 +104,12 @@ func TestOpen_refuses(t *testing.T) {
 		"taken token":            {entry("a", "human", "approver", sum) + entry("b", "agent", "requester", sum), []string{"somebody else's"}},
 		"token in plain":         {entry("a", "human", "approver", "writ_human_x"), []string{"64 hexadecimal digits"}},
 		"unknown key":            {"- {name: a, kind: human, roles: [approver], token: x}", []string{"token"}},
+		"no token":               {"- {name: a, kind: human, roles: [approver]}", []string{"there is no token"}},
+		"token twice":            {"- {name: a, kind: human, roles: [approver], tokens: [{sha256: '" + sum + "'}, {sha256: '" + sum + "'}]}", []string{"stands twice"}},
+		"label with a line":      {"- {name: a, kind: human, roles: [approver], tokens: [{sha256: '" + sum + "', label: \"a\\nb\"}]}", []string{"a label has"}},
+		"end that is no time":    {"- {name: a, kind: human, roles: [approver], tokens: [{sha256: '" + sum + "', expires_at: soon}]}", []string{"parsing time"}},
 		"second document":        {entry("a", "human", "approver", sum) + "---\n[]\n", []string{"document"}},
-		"all at once":            {entry("A", "agent", "admin", "x") + entry("b", "robot", "root", sum), []string{"[0] A: a name", "[0] A: token", "[0] A: only", "[1] b: kind", `[1] b: "root"`}},
+		"all at once":            {entry("A", "agent", "admin", "x") + entry("b", "robot", "root", sum), []string{"[0] A: a name", "[0] A: sha256", "[0] A: only", "[1] b: kind", `[1] b: "root"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -113,7 +117,7 @@ func TestOpen_refuses(t *testing.T) {
 			if err := os.WriteFile(path, []byte(c.file), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			_, err := auth.Open(path)
+			_, err := auth.Open(sys.Real(nil), path)
 			for _, want := range c.want {
 				if err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("error %v lacks %q", err, want)
@@ -132,7 +136,7 @@ func TestAdd_refuses(t *testing.T) {
 		{Name: "bot", Kind: writ.Agent, Roles: []model.Role{model.Approver}},
 		{Name: "../x", Kind: writ.Human, Roles: []model.Role{model.Approver}},
 	} {
-		if _, err := auth.Add(sys.Real(nil), path, p); fault.CodeOf(err) != fault.Invalid {
+		if _, err := auth.Add(sys.Real(nil), path, p, auth.New{}); fault.CodeOf(err) != fault.Invalid {
 			t.Errorf("Add(%+v) = %v", p, err)
 		}
 	}

@@ -74,10 +74,11 @@ func New(t testing.TB) *Gate {
 		"auditor":  {Name: "aude", Kind: writ.Human, Roles: []model.Role{model.Auditor}},
 		"admin":    {Name: "adam", Kind: writ.Human, Roles: []model.Role{model.Admin}},
 	} {
-		g.Tokens[name], err = auth.Add(s, principals, p)
+		made, err := auth.Add(s, principals, p, auth.New{})
 		must(err)
+		g.Tokens[name] = made.Token
 	}
-	g.Who, err = auth.Open(principals)
+	g.Who, err = auth.Open(s, principals)
 	must(err)
 	g.Gate = &ops.Gate{Pipeline: pipe, Record: record, Version: "test"}
 	return g

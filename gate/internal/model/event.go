@@ -57,9 +57,13 @@ const (
 	LockLeft        EventType = "lock.orphaned"
 	GateStarted     EventType = "gate.started"
 	GateDrained     EventType = "gate.drained"
-	KeyChanged      EventType = "audit.key_changed"   // the last event that the old key signs
-	TornLineCut     EventType = "audit.torn_line_cut" // a crash left it, and nobody was told of it
-	EvidenceRead    EventType = "evidence.read"       // all of a change was handed out, to be kept elsewhere
-	CopyFailed      EventType = "audit.copy_failed"   // of the checkpoint, to its second place
-	CopyWorks       EventType = "audit.copy_works"    // again, or for the first time
+	// Who may call: all of them when the gate starts, then each change before it
+	// takes effect.
+	PrincipalsLoaded  EventType = "principals.loaded"
+	PrincipalsChanged EventType = "principals.changed"
+	KeyChanged        EventType = "audit.key_changed"   // the last event that the old key signs
+	TornLineCut       EventType = "audit.torn_line_cut" // a crash left it, and nobody was told of it
+	EvidenceRead      EventType = "evidence.read"       // all of a change was handed out, to be kept elsewhere
+	CopyFailed        EventType = "audit.copy_failed"   // of the checkpoint, to its second place
+	CopyWorks         EventType = "audit.copy_works"    // again, or for the first time
 )
