@@ -184,11 +184,11 @@ func checkWords(tree *guardTree) (problems []string) {
 		{"to" + "do(", "finish it, or write down in docs what is missing"},
 		{"fix" + "me", "finish it, or write down in docs what is missing"},
 	}
-	client := []byte("cla" + "ude code")                 // an MCP client, which users know by this name
-	tracker := regexp.MustCompile(`[\w.-]+/[\w.-]+#\d+`) // a public tracker, where cases come from
+	client := regexp.MustCompile(`\.?cla` + `ude([ -]?code|tools|\.json|/)`) // an MCP client, which users know by this name, and its files
+	tracker := regexp.MustCompile(`[\w.-]+/[\w.-]+#\d+`)                     // a public tracker, where cases come from
 	for _, name := range slices.Sorted(maps.Keys(tree.texts)) {
 		for i, line := range bytes.Split(bytes.ToLower(tree.texts[name]), []byte("\n")) {
-			line = tracker.ReplaceAll(bytes.ReplaceAll(line, client, nil), nil)
+			line = client.ReplaceAll(tracker.ReplaceAll(line, nil), nil)
 			for _, w := range words {
 				if bytes.Contains(line, []byte(w.word)) {
 					problems = append(problems, fmt.Sprintf("%s:%d: says %q: %s", name, i+1, w.word, w.because))

@@ -32,11 +32,11 @@ The token is that of ask_as in writ.yaml, or of --as. Where the agent's user has
 writ.yaml, --token-file and --gate name both ($WRIT_TOKEN_FILE, $WRIT_GATE).`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			token, at, err := p.agent(orElse(tokenFile, p.env["WRIT_TOKEN_FILE"]), orElse(address, p.env["WRIT_GATE"]))
+			a, err := p.agent(orElse(tokenFile, p.env["WRIT_TOKEN_FILE"]), orElse(address, p.env["WRIT_GATE"]))
 			if err != nil {
 				return err
 			}
-			g, err := client.New(at, token)
+			g, err := client.New(a.gate, a.token)
 			if err != nil {
 				return err
 			}
@@ -55,24 +55,40 @@ func orElse(a, b string) string {
 	return b
 }
 
-// agent returns the token of an agent, and where its gate is.
-func (p *program) agent(file, address string) (token, at string, err error) {
-	var h *home
+// agent is as whom an agent asks, and where.
+type agent struct {
+	token string
+	file  string // that the token is in
+	gate  string
+}
+
+// agent finds the token of an agent, and its gate.
+func (p *program) agent(file, address string) (agent, error) {
+	a := agent{file: file, gate: address}
 	if file == "" || address == "" {
-		if h, err = p.home(); err != nil {
-			return "", "", err
+		h, err := p.home()
+		if err != nil {
+			return agent{}, err
 		}
-		address = orElse(address, h.gateAddress())
+		a.gate = orElse(address, h.gateAddress())
+		if file == "" {
+			who := orElse(p.as, h.AskAs)
+			a.file = h.tokenFile(who)
+			if a.token, err = h.token(who); err != nil {
+				return agent{}, err
+			}
+		}
 	}
-	if file != "" {
-		token, err = readToken(file)
-	} else {
-		token, err = h.token(orElse(p.as, h.AskAs))
+	if a.token == "" {
+		var err error
+		if a.token, err = readToken(file); err != nil {
+			return agent{}, err
+		}
 	}
-	if err == nil && !strings.HasPrefix(token, "writ_agent_") {
-		err = fault.New(fault.Refused, "The token is no agent's. Another may be able to approve, and is never handed to an agent.").Because("not_an_agent")
+	if !strings.HasPrefix(a.token, "writ_agent_") {
+		return agent{}, fault.New(fault.Refused, "The token is no agent's. Another may be able to approve, and is never handed to an agent.").Because("not_an_agent")
 	}
-	return token, address, err
+	return a, nil
 }
 
 // shim carries messages between a client and the gate.
