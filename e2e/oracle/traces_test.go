@@ -31,7 +31,7 @@ var traces = []struct{ program, what, where, because string }{
 	{`debconf.*|dpkg-preconfigu`, `open to write`, `/var/cache/debconf/\w+\.dat`, "it opens its store before it looks at its options"},
 	{`nstat`, `.*`, `/tmp/\.nstat\.u0`, "the counts of the last time, which it keeps empty when it may not change them"},
 	{`badblocks`, `ioctl`, `BLKFLSBUF`, "what is in memory of a device is written to it before it is read"},
-	{`zgrep|mktemp|rm|cat|sed`, `.*`, `/tmp/zgrep\w+`, "the patterns that came from a file; removed"},
+	{`zgrep|[bx]?zdiff|mktemp|rm|cat|sed|gzip|bzip2|xz`, `.*`, `/tmp/([bx]?zdiff|zgrep)[.\w]+(/.*)?`, "the patterns that came from a file, or the second file unpacked; removed"},
 	{`unshare`, `open to write`, `/proc/self/(uid_map|gid_map|setgroups)`, "who it is in a namespace of its own"},
 	{`faillock`, `open to write`, `/(var/)?run/faillock/.+`, "it opens for writing what it shows"},
 	{`lslogins`, `.*`, `/etc/\.pwd\.lock`, "the lock of the list of users, which every tool of that list makes"},
@@ -48,6 +48,7 @@ var traces = []struct{ program, what, where, because string }{
 	{`systemd-tty-ask`, `.*`, `/run(/systemd(/ask-password)?)?`, "the place of the questions, where systemd did not make it"},
 	{`pldd`, `ptrace`, `.*`, "it holds a process for as long as it reads of it"},
 	{`kubectl|helm|npm.*|node|pip3?|terraform|gcloud|python3?|java`, `ask`, `.*`, "what it shows is what its server knows"},
+	{`openssl`, `ask`, `(127\.0\.0\.1|\[::1\]):4433`, "without a host, s_client asks this machine"},
 	{`fuser`, `ask`, `(127\.0\.0\.1|\[::1\]):\d+`, "libc sorts the addresses of a name"},
 	{`hostname|hostid|git|route|netstat|ss|arp|who|w|last|ip`, `ask`, `.*:53`, "names of addresses"},
 }
