@@ -22,6 +22,9 @@ func NewFound(c *model.Change, findings []model.Finding) Found {
 	line, outlook := p.line, c.Outlook(findings)
 	line("%s", headline(outlook.Verdict))
 	line("The executor looked at the target and wrote nothing. The decision is yours.")
+	if d := c.Deadline; d != nil && d.Accounted {
+		line("It accounted for the run after the gate had stopped to wait for it.")
+	}
 	line("")
 	line("WHAT WAS FOUND")
 	for i := range c.Steps {

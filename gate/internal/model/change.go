@@ -69,6 +69,7 @@ type Change struct {
 	Receipts  []Receipt `json:"receipts"` // by sequence
 	StartedAt writ.Time `json:"started_at"`
 	EndedAt   writ.Time `json:"ended_at"`
+	Deadline  *Deadline `json:"deadline,omitempty"`
 	Trouble   *Trouble  `json:"trouble"` // why it did not go on; null if nothing went wrong
 
 	Reconciliation *Reconciliation `json:"reconciliation,omitempty"` // the last one
@@ -79,6 +80,20 @@ type Change struct {
 type Receipt struct {
 	writ.Receipt
 	Sealed []byte `json:"sealed"`
+}
+
+// Deadline is when the executor must have accounted for a run. The gate keeps it,
+// so that a run ends also if its executor never comes back.
+type Deadline struct {
+	Within time.Duration `json:"within_ns"` // of the claim
+	Until  writ.Time     `json:"until"`     // by the wall clock
+	To     sys.Moment    `json:"to"`        // by the clock that nobody sets, which counts where there is one
+	// PassedAt is when it passed; the change is unknown since. From then on
+	// receipts are evidence for whoever reconciles it, until AnsweredAt, when the
+	// executor had accounted for all of it, or did not know the run.
+	PassedAt   writ.Time `json:"passed_at"`
+	AnsweredAt writ.Time `json:"answered_at"`
+	Accounted  bool      `json:"accounted"`
 }
 
 // Trouble says why a change did not go on.
@@ -171,6 +186,8 @@ func (c *Change) left() []*writ.Step {
 	for i := range c.Steps {
 		outcome, told := outcomes[c.Steps[i].ID]
 		switch {
+		case c.silenced(): // it is for people to say so
+			left = append(left, &c.Steps[i])
 		case !told && c.State != Unknown:
 		case outcome == writ.NotExecuted, outcome == writ.Failed, outcome == writ.RolledBack:
 		default:
@@ -180,11 +197,26 @@ func (c *Change) left() []*writ.Step {
 	return left
 }
 
+// silenced reports whether the gate called the outcome unknown because the
+// executor did not account for it in time, and nobody has decided on it since.
+func (c *Change) silenced() bool {
+	return c.State == Unknown && c.Deadline != nil && !c.Deadline.PassedAt.IsZero() && c.Reconciliation == nil
+}
+
+// Awaited reports whether the executor still has to account for the change: it is
+// being carried out, or it was, and the executor has not been heard since.
+func (c *Change) Awaited() bool {
+	return c.State == Claimed || c.State == Executing || c.silenced() && c.Deadline.AnsweredAt.IsZero()
+}
+
 // Held reports whether an ended change keeps its locks: its targets are not
 // known to be as somebody approved them, and only a recovery may say so.
 func (c *Change) Held() bool {
 	if r := c.Reconciliation; r != nil && r.Resolution != RollBack {
 		return false // people took the target as it was found
+	}
+	if c.silenced() {
+		return true
 	}
 	return c.State.Ended() && c.State != Done && c.State != RolledBack && c.Applied()
 }

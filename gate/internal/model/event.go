@@ -46,8 +46,9 @@ const (
 	ChangeClaimed   EventType = "change.claimed" // locks taken, writ sealed
 	ChangeExecuting EventType = "change.executing"
 	ChangeEnded     EventType = "change.ended"
-	StepEnded       EventType = "step.ended"    // one receipt
-	ChangeProbed    EventType = "change.probed" // the executor looked at what was in doubt
+	StepEnded       EventType = "step.ended"      // one receipt
+	ChangeAnswered  EventType = "change.answered" // the executor was heard after the gate had called it unknown
+	ChangeProbed    EventType = "change.probed"   // the executor looked at what was in doubt
 	ChangeSettled   EventType = "change.reconciled"
 	ChangeRecovered EventType = "change.recovered" // the executor had done what the store had forgotten
 	EpochRaised     EventType = "epoch.raised"

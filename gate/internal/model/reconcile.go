@@ -59,8 +59,15 @@ func (c *Change) Doubtful() []*writ.Step {
 		outcomes[r.Step] = r.Outcome
 	}
 	var doubtful []*writ.Step
+	// What was accounted for in the middle of a run may have been undone since.
+	open := c.silenced() && !c.Deadline.Accounted
 	for _, s := range c.left() {
-		if s.Class != writ.ReadOnly && outcomes[s.ID] != writ.Done {
+		certain := false
+		switch outcomes[s.ID] {
+		case writ.Done, writ.NotExecuted, writ.Failed, writ.RolledBack:
+			certain = !open
+		}
+		if s.Class != writ.ReadOnly && !certain {
 			doubtful = append(doubtful, s)
 		}
 	}

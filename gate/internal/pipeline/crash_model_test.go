@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"flag"
 	"fmt"
-	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -64,6 +63,7 @@ type noDeadline struct{ rapid.TB }
 // it from outside.
 type machine struct {
 	*world
+	sys     sys.Sys
 	dir     string
 	image   int // of the store, counts the crashes
 	log     *ledger.Log
@@ -82,7 +82,7 @@ func newMachine(t *testing.T) *machine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &machine{dir: t.TempDir(), key: key, agreed: map[string]bool{}, ended: map[string]model.State{}, settled: map[string]bool{}}
+	m := &machine{sys: bubble(), dir: t.TempDir(), key: key, agreed: map[string]bool{}, ended: map[string]model.State{}, settled: map[string]bool{}}
 	counted := &counting{}
 	m.world = &world{t: t, audit: counted, store: &flaky{fails: map[model.EventType]int{}}, executor: newExecutor(t, counted, key)}
 	if err := m.open(m.path()); err != nil {
@@ -101,7 +101,7 @@ func (m *machine) open(path string) error {
 	if err != nil {
 		return err
 	}
-	s := sys.Real(slog.New(slog.DiscardHandler))
+	s := m.sys
 	if m.log, err = ledger.Open(filepath.Join(m.dir, "audit"), ledger.Options{Name: "writ/gate", Key: m.key, Now: time.Now}); err != nil {
 		return fmt.Errorf("%w, %w", err, db.Close())
 	}
@@ -275,6 +275,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			m.later(time.Duration(rapid.IntRange(1, 45).Draw(rt, "seconds")) * time.Second)
 		},
 	}
+	all["much time passes"] = func(*rapid.T) { m.later(policy.DefaultValid + time.Minute + pipeline.AnswerGrace) }
 	maps.Copy(all, m.people())
 	maps.Copy(all, m.faults())
 	return all
@@ -444,12 +445,37 @@ func (m *machine) undone(rt *rapid.T, id string) bool {
 func (m *machine) drain(rt *rapid.T) {
 	x := m.executor
 	x.tell(func() { x.away, x.locked, x.deaf, x.take = nil, false, nil, nil })
-	x.letGo()
+	never := rapid.Bool().Draw(rt, "the executor never comes back")
+	if never {
+		x.tell(func() { x.away = gone() })
+	} else {
+		x.letGo()
+	}
 	m.audit.fail(nil)
 	m.store.mend()
 	m.crash(rt)
-	m.later(policy.DefaultValid + wait + time.Minute)
+	m.later(policy.DefaultValid + wait + time.Minute + pipeline.AnswerGrace)
 	m.holds(rt)
+	m.allEnded(rt)
+	if never { // and what it has to say all the same is not lost
+		x.tell(func() { x.away = nil })
+		x.letGo()
+		m.later(10 * time.Second)
+		m.holds(rt)
+		m.allEnded(rt)
+	}
+	changes, err := m.Changes(m.t.Context(), audrey, store.ChangeFilter{Limit: 500})
+	if err != nil {
+		rt.Fatal(err)
+	}
+	for _, c := range changes {
+		if run := x.runs[c.RunID]; c.Awaited() || run != nil && len(c.Receipts) != len(run.receipts) && c.Reconciliation == nil && c.Assessment.Class != writ.ReadOnly {
+			rt.Fatalf("%s is %s with %d receipts", c.ID, c.State, len(c.Receipts))
+		}
+	}
+}
+
+func (m *machine) allEnded(rt *rapid.T) {
 	changes, err := m.Changes(m.t.Context(), audrey, store.ChangeFilter{Limit: 500})
 	if err != nil {
 		rt.Fatal(err)

@@ -103,7 +103,7 @@ func (p *Pipeline) claim(ctx context.Context, id, executor string) (*model.Chang
 		if err != nil {
 			return err
 		}
-		c.State, c.UpdatedAt, c.Trouble = model.Claimed, now, nil
+		c.State, c.UpdatedAt, c.Trouble, c.Deadline = model.Claimed, now, nil, p.deadline(c, now)
 		if err := tx.Move(c, model.Approved); err != nil {
 			return err
 		}

@@ -58,6 +58,11 @@ func (p *Pipeline) doubted(ctx context.Context, who model.Caller, id string) (*m
 	if err != nil {
 		return nil, err
 	}
+	if c.Held() && c.Awaited() {
+		if c, err = p.heard(ctx, c); err != nil {
+			return nil, err
+		}
+	}
 	if !c.Held() {
 		return nil, fault.New(fault.Conflict, "%s is %s and holds no target in doubt: there is nothing to reconcile.", c.ID, c.State).Because("not_in_doubt")
 	}

@@ -19,6 +19,7 @@ import (
 const (
 	receiptWait = 10 * time.Second
 	retryAfter  = 300 * time.Millisecond
+	retryAtMost = 3 * time.Second
 	clockMargin = 30 * time.Second
 )
 
@@ -28,7 +29,7 @@ func (p *Pipeline) settle(ctx context.Context, id string) {
 	for tries := 0; ctx.Err() == nil; {
 		over, err := false, error(nil)
 		err = guarded(func() (err error) {
-			over, err = p.collect(ctx, id)
+			over, err = p.collect(ctx, id, receiptWait)
 			return err
 		})
 		switch {
@@ -45,48 +46,72 @@ func (p *Pipeline) settle(ctx context.Context, id string) {
 		tries++
 		select {
 		case <-ctx.Done():
-		case <-time.After(retryAfter):
+		case <-time.After(min(retryAtMost, retryAfter*time.Duration(1+tries/100))):
 		}
 	}
 }
 
-// collect asks the executor once and records what it answers. It is over when
-// nothing more is to be learned of the change.
-func (p *Pipeline) collect(ctx context.Context, id string) (over bool, err error) {
+// collect asks the executor once, waiting for an answer, and records it. It is over
+// when nothing more is to be learned of the change. An executor that does not
+// account for it in time makes it unknown, and is asked on.
+func (p *Pipeline) collect(ctx context.Context, id string, wait time.Duration) (over bool, err error) {
 	c, err := p.load(ctx, id)
 	if err != nil {
 		return false, err
 	}
-	if c.State != model.Claimed && c.State != model.Executing {
+	if !c.Awaited() {
 		return true, nil
 	}
-	receipts, finished, err := p.Executor.Receipts(ctx, c.RunID, last(c), receiptWait)
+	c, err = p.ask(ctx, c, wait)
+	if ctx.Err() != nil || c.State != model.Claimed && c.State != model.Executing {
+		return err == nil && !c.Awaited(), err
+	}
+	late, lateErr := p.overtime(ctx, c)
+	if late && lateErr == nil {
+		_, lateErr = p.change(ctx, id, func(tx store.Tx, c *model.Change, now writ.Time) error { return p.silent(tx, c, err != nil, now) })
+	}
+	return false, errors.Join(err, lateErr)
+}
+
+// ask records what the executor answers about a change, and returns it as it is
+// then, also with an error.
+func (p *Pipeline) ask(ctx context.Context, c *model.Change, wait time.Duration) (*model.Change, error) {
+	receipts, finished, err := p.Executor.Receipts(ctx, c.RunID, last(c), wait)
 	switch {
-	case fault.CodeOf(err) == fault.NotFound && p.Sys.Now().After(c.ValidUntil.Add(clockMargin)):
+	case fault.CodeOf(err) == fault.NotFound && (c.State == model.Unknown || p.Sys.Now().After(c.ValidUntil.Add(clockMargin))):
 		return p.forgotten(ctx, c)
 	case err != nil:
-		return false, err
-	case len(receipts) == 0 && !finished && c.State == model.Executing:
-		return false, nil
+		return c, err
+	case len(receipts) == 0 && !finished && c.State != model.Claimed:
+		return c, nil
 	}
 	failpoint.Reach(failpoint.ReceiptsCame)
 	if err := fit(c, receipts); err != nil {
-		return false, err
+		return c, err
 	}
-	c, err = p.change(ctx, id, func(tx store.Tx, c *model.Change, now writ.Time) error {
+	now, err := p.change(ctx, c.ID, func(tx store.Tx, c *model.Change, now writ.Time) error {
+		if !c.Awaited() {
+			return nil
+		}
 		if err := p.executing(tx, c, now); err != nil {
 			return err
 		}
 		if err := p.record(tx, c, receipts, now); err != nil {
 			return err
 		}
-		if finished {
-			return p.end(tx, c, now)
+		switch {
+		case !finished:
+			return nil
+		case c.State == model.Unknown:
+			return p.answered(tx, c, true, now)
 		}
-		return nil
+		return p.end(tx, c, now)
 	})
 	failpoint.Reach(failpoint.ReceiptsStored)
-	return err == nil && c.State.Ended(), err
+	if err != nil {
+		return c, err
+	}
+	return now, nil
 }
 
 // last returns the sequence of the last receipt that was recorded.
@@ -100,29 +125,37 @@ func last(c *model.Change) int64 {
 // forgotten ends a change whose run the executor does not know when its writ
 // can no longer be admitted. Either it never arrived, or what came of it will
 // not be learned.
-func (p *Pipeline) forgotten(ctx context.Context, c *model.Change) (over bool, err error) {
+func (p *Pipeline) forgotten(ctx context.Context, c *model.Change) (*model.Change, error) {
 	hello, err := p.Executor.Hello(ctx)
 	if err != nil {
-		return false, err
+		return c, err
 	}
 	forgot, err := p.forgot(ctx, hello)
 	if err != nil {
-		return false, err
+		return c, err
 	}
-	if c.State == model.Executing || forgot { // it may have been admitted all the same
-		_, err := p.change(ctx, c.ID, func(tx store.Tx, c *model.Change, now writ.Time) error {
-			if err := p.executing(tx, c, now); err != nil {
-				return err
-			}
-			return p.end(tx, c, now)
-		})
-		return err == nil, err
+	if c.State == model.Claimed && !forgot { // else it may have been admitted all the same
+		lost := fault.New(fault.Unavailable, "The executor never got the writ, and it is too late to use it. Nothing was changed; propose it again.").Because("not_admitted")
+		if err := p.abandon(ctx, c.ID, lost); !errors.Is(err, lost) {
+			return c, err
+		}
 	}
-	lost := fault.New(fault.Unavailable, "The executor never got the writ, and it is too late to use it. Nothing was changed; propose it again.").Because("not_admitted")
-	if err := p.abandon(ctx, c.ID, lost); !errors.Is(err, lost) {
-		return false, err
+	now, err := p.change(ctx, c.ID, func(tx store.Tx, c *model.Change, now writ.Time) error {
+		if !c.Awaited() {
+			return nil
+		}
+		if c.State == model.Unknown {
+			return p.answered(tx, c, false, now)
+		}
+		if err := p.executing(tx, c, now); err != nil {
+			return err
+		}
+		return p.end(tx, c, now)
+	})
+	if err != nil {
+		return c, err
 	}
-	return true, nil
+	return now, nil
 }
 
 // fit checks that receipts are about this change and steps of it, and follow
@@ -215,7 +248,11 @@ func (p *Pipeline) end(tx store.Tx, c *model.Change, now writ.Time) error {
 	if len(outcomes) < len(c.Steps) {
 		outcomes = append(outcomes, writ.Unknown) // a step without a receipt
 	}
-	end := model.StateOf(outcomes)
+	return p.endAs(tx, c, model.StateOf(outcomes), nil, now)
+}
+
+// endAs moves a change to an end; without a trouble, its receipts tell it.
+func (p *Pipeline) endAs(tx store.Tx, c *model.Change, end model.State, trouble *model.Trouble, now writ.Time) error {
 	path := []model.State{model.Verifying, end}
 	if end == model.RolledBack || end == model.RollbackFailed {
 		path = []model.State{model.Verifying, model.RollingBack, end}
@@ -224,7 +261,10 @@ func (p *Pipeline) end(tx store.Tx, c *model.Change, now writ.Time) error {
 		from := c.State
 		c.State, c.UpdatedAt = next, now
 		if next == end {
-			c.EndedAt, c.Trouble = now, troubleOf(c)
+			c.EndedAt, c.Trouble = now, trouble
+			if trouble == nil {
+				c.Trouble = troubleOf(c)
+			}
 		}
 		if err := tx.Move(c, from); err != nil {
 			return err

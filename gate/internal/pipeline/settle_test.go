@@ -11,6 +11,8 @@ import (
 	"writ"
 	"writ/fault"
 	"writ/gate/internal/model"
+	"writ/gate/internal/pipeline"
+	"writ/sys"
 )
 
 func TestSettle_receiptsThatAreNotBelieved(t *testing.T) {
@@ -154,6 +156,197 @@ func TestSettle_forgotten(t *testing.T) {
 		if got := w.locks(map[string]string{id: "it"}); len(got) != 1 || got[0] != "mock/a orphaned it" {
 			t.Errorf("the locks are %q", got)
 		}
+	})
+}
+
+// grace is how long the executor of these tests may take: an approval lasts 20 s, a step 60 s.
+const grace = valid + time.Minute + pipeline.AnswerGrace
+
+// late lets a change be carried out by an executor that is not heard again, until
+// the gate's deadline has passed.
+func (w *world) late(r model.Request, early int) *model.Change {
+	w.t.Helper()
+	w.executor.tell(func() { w.executor.hold, w.executor.early = true, early })
+	id := w.carriedOut(r).ID
+	w.executor.tell(func() { w.executor.away = gone() })
+	w.later(grace - 2*time.Second)
+	if c := w.see(id); c.State != model.Executing {
+		w.t.Fatalf("before the deadline it is %s", c.State)
+	}
+	w.later(6 * time.Second)
+	c := w.see(id)
+	if c.State != model.Unknown || c.Trouble.Reason != "executor_silent" || !strings.HasPrefix(c.Trouble.Text, "The executor has not answered for 6m20s") {
+		w.t.Fatalf("after the deadline it is %s: %+v", c.State, c.Trouble)
+	}
+	return c
+}
+
+// back lets the executor come back, with all that it did.
+func (w *world) back() {
+	w.executor.tell(func() { w.executor.away = nil })
+	w.executor.letGo()
+	w.later(5 * time.Second)
+}
+
+// A run ends also if its executor never comes back, and what is unknown stays
+// locked. What the executor tells later is kept, and people decide.
+//
+// Cases: C061, C062.
+func TestSilence(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		id := w.late(request(step("s1", "set", "a"), step("s2", "set", "b")), 1).ID
+		names := map[string]string{id: "it"}
+		both := []string{"mock/a orphaned it", "mock/b orphaned it"}
+		if diff := cmp.Diff(both, w.locks(names)); diff != "" {
+			t.Errorf("the locks differ (-want +got):\n%s", diff)
+		}
+		_, _, _, err := w.Probe(t.Context(), alice, id)
+		refused(t, "look while the executor is away", err, fault.Unavailable, "not_sent")
+		w.restart() // it is asked on after a restart
+		w.later(time.Hour)
+		w.back()
+		c := w.see(id)
+		if c.State != model.Unknown || c.Trouble.Reason != "answered_late" || len(c.Receipts) != 2 || w.executor.sent() != 1 {
+			t.Errorf("it is %s with %d receipts: %+v", c.State, len(c.Receipts), c.Trouble)
+		}
+		if diff := cmp.Diff(both, w.locks(names)); diff != "" {
+			t.Errorf("the locks differ (-want +got):\n%s", diff)
+		}
+		if told := w.told(id); !strings.HasSuffix(told, left+" step.ended change.answered") && !strings.HasSuffix(told, " change.ended step.ended change.answered") {
+			t.Errorf("the events are %s", told)
+		}
+		_, found, findings, err := w.Probe(t.Context(), alice, id)
+		if err != nil || len(findings) != 0 || found.Verdict != writ.Happened {
+			t.Fatalf("it found %+v: %v", found.Outlook, err)
+		}
+		if c, err = w.Reconcile(t.Context(), alice, id, pipeline.Settlement{ShownDigest: found.ShownDigest, Resolution: model.Adopt}); err != nil || c.State != model.Done {
+			t.Fatalf("decide: %v", err)
+		}
+		if got := w.locks(names); len(got) != 0 {
+			t.Errorf("the locks are %q", got)
+		}
+	})
+}
+
+// What the executor tells late leaves to people what it leaves open.
+func TestSilence_ends(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		told       func(*executor)
+		back       bool // the run is known when the executor is back
+		reason     string
+		doubtful   int
+		resolution model.Resolution
+		end        model.State
+	}{
+		"nothing was done":      {func(x *executor) { x.outcomes["mock/a"] = writ.NotExecuted }, true, "answered_late", 0, model.Absent, model.Failed},
+		"nothing had to be":     {func(x *executor) { x.unchange["mock/a"], x.unchange["mock/b"] = true, true }, true, "answered_late", 0, model.Absent, model.Done},
+		"it does not know":      {func(x *executor) { x.outcomes["mock/a"] = writ.Unknown }, true, "answered_late", 1, model.Adopt, model.Failed},
+		"it was undone":         {func(x *executor) { x.outcomes["mock/b"] = writ.Failed }, true, "answered_late", 0, model.Absent, model.RolledBack},
+		"it forgot":             {func(*executor) {}, false, "run_not_known", 2, model.Adopt, model.Done},
+		"undoing it did not go": {func(x *executor) { x.outcomes["mock/b"], x.outcomes["undo mock/a"] = writ.Failed, writ.RollbackFailed }, true, "answered_late", 1, model.Adopt, model.Failed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run(t, func(t *testing.T, w *world) {
+				w.executor.tell(func() { c.told(w.executor) })
+				r := request(step("s1", "set", "a"), step("s2", "set", "b"))
+				r.OnFailure = writ.Rollback
+				id := w.late(r, 0).ID
+				if !c.back {
+					w.executor.tell(func() { clear(w.executor.runs) })
+				}
+				w.back()
+				got := w.see(id)
+				if got.State != model.Unknown || got.Trouble.Reason != c.reason || len(w.locks(nil)) != 2 {
+					t.Errorf("it is %s, %+v, with the locks %q", got.State, got.Trouble, w.locks(nil))
+				}
+				_, found, findings, err := w.Probe(t.Context(), alice, id)
+				if err != nil || len(findings) != c.doubtful {
+					t.Fatalf("%d findings: %v", len(findings), err)
+				}
+				got, err = w.Reconcile(t.Context(), alice, id, pipeline.Settlement{ShownDigest: found.ShownDigest, Resolution: c.resolution})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got.State != c.end || len(w.locks(nil)) != 0 {
+					t.Errorf("it is decided as %s with the locks %q", got.State, w.locks(nil))
+				}
+			})
+		})
+	}
+}
+
+// An executor that is there and does not come to an end is not believed for ever,
+// and nobody decides while it is at it.
+//
+// Case: C062.
+func TestSilence_ofOneThatIsThere(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		w.executor.tell(func() { w.executor.hold, w.executor.early = true, 1 })
+		id := w.carriedOut(request(step("s1", "set", "a"), step("s2", "set", "b"))).ID
+		w.later(grace + 15*time.Second)
+		c := w.see(id)
+		if c.State != model.Unknown || !strings.HasPrefix(c.Trouble.Text, "The executor says after 6m20s that it is still at it") {
+			t.Fatalf("it is %s: %+v", c.State, c.Trouble)
+		}
+		_, _, _, err := w.Probe(t.Context(), alice, id)
+		refused(t, "look while it is at it", err, fault.Conflict, "still_running")
+		w.executor.letGo() // and whoever looks need not wait for the gate to ask
+		if _, found, _, err := w.Probe(t.Context(), alice, id); err != nil || found.Verdict != writ.Happened {
+			t.Errorf("it found %+v: %v", found.Outlook, err)
+		}
+		w.settle()
+	})
+}
+
+// What only reads leaves nothing in doubt.
+func TestSilence_ofARead(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		w.executor.tell(func() { w.executor.hold = true })
+		id := w.propose(request(step("s1", "read", "a"))).ID
+		w.executor.tell(func() { w.executor.away = gone() })
+		w.later(11*time.Minute + 5*time.Second)
+		if c := w.see(id); c.State != model.Failed || c.Code() != fault.Timeout || c.Trouble.Reason != "executor_silent" {
+			t.Errorf("it is %s: %+v", c.State, c.Trouble)
+		}
+	})
+}
+
+// A wall clock that is set brings no deadline nearer, and after another start of
+// the machine it begins anew.
+func TestSilence_whateverTheClockSays(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		wall, up := w.clocks()
+		boot := "one"
+		w.restart(func(c *pipeline.Config) {
+			c.Sys.Uptime = func() sys.Moment { return sys.Moment{Boot: boot, Up: time.Duration(up.Load())} }
+		})
+		w.executor.tell(func() { w.executor.hold = true })
+		id := w.carriedOut(request(step("s1", "set", "a"))).ID
+		w.executor.tell(func() { w.executor.away = gone() })
+		wall.Store(int64(decade))
+		w.later(5 * time.Second)
+		if c := w.see(id); c.State != model.Executing {
+			t.Fatalf("ten years on by the wall clock it is %s", c.State)
+		}
+		wall.Store(0)
+		up.Store(int64(grace - time.Millisecond))
+		w.Stop()
+		boot = "two"
+		w.start(w.Config)
+		w.later(5 * time.Second)
+		up.Store(int64(2*grace - 2*time.Millisecond))
+		w.later(5 * time.Second)
+		if c := w.see(id); c.State != model.Executing {
+			t.Fatalf("a moment before the new deadline it is %s", c.State)
+		}
+		wall.Store(-int64(time.Hour))
+		up.Store(int64(2 * grace))
+		w.later(5 * time.Second)
+		if c := w.see(id); c.State != model.Unknown {
+			t.Errorf("after it, it is %s", c.State)
+		}
+		w.back()
 	})
 }
 

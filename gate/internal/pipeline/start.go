@@ -41,6 +41,15 @@ func (p *Pipeline) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	unknown, err := p.inState(ctx, model.Unknown)
+	if err != nil {
+		return err
+	}
+	for _, c := range unknown {
+		if c.Awaited() {
+			open = append(open, c)
+		}
+	}
 	locks, err := p.Locks(ctx, model.Caller{}, false)
 	if err != nil {
 		return err

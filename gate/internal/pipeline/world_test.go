@@ -191,11 +191,20 @@ func newWorld(t *testing.T, rules string) *world {
 	a := &audit{store: db}
 	w := &world{t: t, store: &flaky{Store: db, fails: map[model.EventType]int{}}, audit: a, executor: newExecutor(t, a, key)}
 	w.start(pipeline.Config{
-		Sys: sys.Real(slog.New(slog.DiscardHandler)), Store: w.store, Audit: a, Executor: w.executor,
+		Sys: bubble(), Store: w.store, Audit: a, Executor: w.executor,
 		Catalog: catalogOf(t), Policy: policyOf(t, rules), Key: key, Epoch: 1, FirstAnswer: 800 * time.Millisecond,
 	})
 	t.Cleanup(func() { w.Stop() })
 	return w
+}
+
+// bubble is a Sys whose two clocks are those of the bubble. The one that nobody
+// sets is behind by a trifle, so that the ends of the other can be told to the
+// millisecond.
+func bubble() sys.Sys {
+	s, began := sys.Real(slog.New(slog.DiscardHandler)), time.Now()
+	s.Uptime = func() sys.Moment { return sys.Moment{Boot: "bubble", Up: time.Since(began) - time.Millisecond} }
+	return s
 }
 
 func (w *world) start(c pipeline.Config) {
