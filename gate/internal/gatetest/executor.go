@@ -21,13 +21,14 @@ type Executor struct {
 	Gate    writ.Keyring
 	catalog *catalog.Catalog
 
-	mu   sync.Mutex
-	away error
-	runs map[string][]model.Receipt
+	mu    sync.Mutex
+	away  error
+	found string
+	runs  map[string][]model.Receipt
 }
 
 func newExecutor(gate ed25519.PublicKey, c *catalog.Catalog) *Executor {
-	return &Executor{Gate: writ.NewKeyring(gate), catalog: c, runs: map[string][]model.Receipt{}}
+	return &Executor{Gate: writ.NewKeyring(gate), catalog: c, found: "old <&> value", runs: map[string][]model.Receipt{}}
 }
 
 // Hello says what it is and reaches.
@@ -47,19 +48,28 @@ func (e *Executor) Leave(err error) {
 	e.away = err
 }
 
+// Finds lets it find a value wherever it looks.
+func (e *Executor) Finds(value string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.found = value
+}
+
 // Observe finds an old value everywhere.
 func (e *Executor) Observe(_ context.Context, sealed []byte) ([]writ.Observation, error) {
 	var w writ.Writ
 	if err := writ.Open(writ.KindWrit, sealed, e.Gate, &w); err != nil {
 		return nil, err
 	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	var all []writ.Observation
 	for _, s := range w.Envelope.Steps {
 		way := &writ.Call{Action: s.Action, System: s.System, Params: s.Params}
 		all = append(all, writ.Observation{
 			Format: writ.FormatObservation, Executor: "local", Run: w.Run, Step: s.ID, WritDigest: writ.DigestBytes(sealed),
 			ObservedAt: w.IssuedAt, Resolved: writ.Object{}, Entity: "mock/demo", Touches: []string{}, Fingerprint: "now",
-			Fields: []writ.Field{{Name: "value", From: "old <&> value", To: "new"}}, Known: true, Refusals: []string{}, Rollback: way,
+			Fields: []writ.Field{{Name: "value", From: e.found, To: "new"}}, Known: true, Refusals: []string{}, Rollback: way,
 		})
 	}
 	return all, nil
