@@ -13,12 +13,23 @@ GOLDEN = find . -path ./.git -prune -o \( -path '*/testdata/*' -o -name deps.txt
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: build test check fmt vet staticcheck guard race golden-before golden-after demo bench tamper fuzz oracle crash yardstick clean help
+.PHONY: build clients test check fmt vet staticcheck guard race golden-before golden-after demo bench tamper fuzz oracle crash yardstick clean help
 
 build: ## the three programs, into bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o $(BIN)/writ ./ctl
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o $(BIN)/writ-gate ./gate
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o $(BIN)/writ-executor ./executor
+
+# They run nothing of their own while they are installed; go list does not look below a folder with a dot. Not npm ci:
+# it refuses a lock without the optional packages of other systems, which not every registry has.
+CLIENTS := $(BIN)/.clients
+
+clients: $(CLIENTS)/node_modules/.package-lock.json ## clients of others that the tests run, at the versions pinned in e2e/clients
+
+$(CLIENTS)/node_modules/.package-lock.json: e2e/clients/package.json e2e/clients/package-lock.json
+	@mkdir -p $(CLIENTS) && cp $^ $(CLIENTS)
+	cd $(CLIENTS) && npm install --no-save --ignore-scripts --no-audit --no-fund
+	@touch $@
 
 test: ## all tests, the real programs included
 	$(GO) test -timeout 5m ./...

@@ -1,15 +1,10 @@
 package e2e_test
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -17,70 +12,7 @@ import (
 
 	"writ"
 	"writ/api"
-	"writ/client"
 )
-
-// running is a whole writ, started for a benchmark.
-type running struct{ agent, human *client.Client }
-
-func startAll(b *testing.B) running {
-	b.Helper()
-	bin, err := programs.build()
-	if err != nil {
-		b.Fatal(err)
-	}
-	dir := filepath.Join(b.TempDir(), "w")
-	env := []string{"PATH=" + bin, "HOME=" + b.TempDir(), "USER=ada"}
-	made := exec.CommandContext(b.Context(), filepath.Join(bin, "writ"), "init", dir)
-	made.Env = env
-	if out, err := made.CombinedOutput(); err != nil {
-		b.Fatalf("writ init: %v\n%s", err, out)
-	}
-	// What is measured is not to be held up by the limit on readings.
-	config := filepath.Join(dir, "executor", "executor.yaml")
-	text, err := os.ReadFile(config)
-	if err != nil {
-		b.Fatal(err)
-	}
-	text = bytes.Replace(text, []byte("observe_per_minute: 600"), []byte("observe_per_minute: 1000000"), 1)
-	if err := os.WriteFile(config, text, 0o600); err != nil {
-		b.Fatal(err)
-	}
-	up := exec.Command(filepath.Join(bin, "writ"), "--dir", dir, "up")
-	up.Env = env
-	var log bytes.Buffer
-	up.Stdout, up.Stderr = &log, &log
-	if err := up.Start(); err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		_ = up.Process.Signal(syscall.SIGTERM)
-		_ = up.Wait()
-	})
-	open := func(name string) *client.Client {
-		token, err := os.ReadFile(filepath.Join(dir, "tokens", name+".token"))
-		if err != nil {
-			b.Fatal(err)
-		}
-		c, err := client.New(filepath.Join(dir, "run", "gate.sock"), strings.TrimSpace(string(token)))
-		if err != nil {
-			b.Fatal(err)
-		}
-		return c
-	}
-	r := running{agent: open("agent"), human: open("ada")}
-	late := time.After(patience)
-	for {
-		if _, err := r.human.Health(b.Context()); err == nil {
-			return r
-		}
-		select {
-		case <-late:
-			b.Fatalf("writ up does not answer:\n%s", log.String())
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-}
 
 func (r running) propose(ctx context.Context, n int) (api.Change, error) {
 	return r.agent.Propose(ctx, api.Proposal{Steps: []api.ProposedStep{{

@@ -223,7 +223,7 @@ func (b *builder) build() (string, error) {
 // the programs are not among what this package imports.
 func lookAtSources() error {
 	return filepath.WalkDir("..", func(_ string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() && d.Name() == ".git" {
+		if err == nil && d.IsDir() && (d.Name() == ".git" || d.Name() == "bin") {
 			return filepath.SkipDir
 		}
 		if errors.Is(err, fs.ErrNotExist) { // it went away in between

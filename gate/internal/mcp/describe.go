@@ -3,6 +3,8 @@ package mcp
 import (
 	"encoding/json"
 	"net/http"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -98,6 +100,19 @@ func resolve(v any, registry huma.Registry, depth int) (any, error) {
 		if ref, ok := v["$ref"].(string); ok && strings.HasPrefix(ref, refPrefix) {
 			return inline(registry.SchemaFromRef(ref), registry, depth+1)
 		}
+		if types, ok := v["type"].([]any); ok && slices.Contains(types, any("array")) {
+			v["type"] = "array" // filled sees to it
+		}
+		if more, ok := v["additionalProperties"].(map[string]any); ok && len(more) == 0 {
+			v["additionalProperties"] = true
+		}
+		if properties, ok := v["properties"].(map[string]any); ok {
+			for _, p := range properties {
+				if p, ok := p.(map[string]any); ok && p["type"] == nil && p["$ref"] == nil {
+					p["type"], p["additionalProperties"] = "object", true // JSON that is handed on
+				}
+			}
+		}
 		for name := range v {
 			if v[name], err = resolve(v[name], registry, depth+1); err != nil {
 				return nil, err
@@ -111,4 +126,31 @@ func resolve(v any, registry huma.Registry, depth int) (any, error) {
 		}
 	}
 	return v, nil
+}
+
+// filled makes the lists of an answer that are nil empty: null where a list is
+// described is an error to some clients, and a schema that allows it to others.
+func filled(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			filled(v.Elem())
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Field(i).CanSet() {
+				filled(v.Field(i))
+			}
+		}
+	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			return // a text
+		}
+		if v.IsNil() {
+			v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+		}
+		for i := range v.Len() {
+			filled(v.Index(i))
+		}
+	}
 }

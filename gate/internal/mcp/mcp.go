@@ -11,13 +11,18 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
+	"reflect"
 	"runtime/debug"
+	"slices"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"writ"
@@ -67,6 +72,7 @@ func New(g *ops.Gate, log *slog.Logger) (*Server, error) {
 		list = append(list, tool)
 		server.AddTool(tool, s.answer(&op, f))
 	}
+	server.AddReceivingMiddleware(onlyTools)
 	described, err := json.Marshal(list)
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, err, "The tools cannot be described.")
@@ -78,6 +84,19 @@ func New(g *ops.Gate, log *slog.Logger) (*Server, error) {
 		Stateless: true, JSONResponse: true, DisableLocalhostProtection: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: writ.MaxSize,
 	}))
 	return s, nil
+}
+
+// onlyTools answers what belongs to capabilities that the server does not
+// declare as it should be: there is no such method. The SDK would answer with
+// empty lists.
+func onlyTools(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
+		of, _, _ := strings.Cut(method, "/")
+		if slices.Contains([]string{"prompts", "resources", "completion", "logging"}, of) {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("method not found: %q", method)}
+		}
+		return next(ctx, method, r)
+	}
 }
 
 // Digest is of the list of tools as clients see it.
@@ -145,7 +164,10 @@ func (s *Server) answer(op *ops.Op, f *form.Form) sdk.ToolHandler {
 		if err != nil {
 			return s.failed(op, err), nil
 		}
-		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: tell(out)}}, StructuredContent: out}, nil
+		structured := reflect.New(op.Out)
+		structured.Elem().Set(reflect.ValueOf(out))
+		filled(structured)
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: tell(out)}}, StructuredContent: structured.Interface()}, nil
 	}
 }
 

@@ -137,6 +137,9 @@ func TestTools_described(t *testing.T) {
 		if err != nil || bytes.Contains(in, []byte("$ref")) || !bytes.Contains(in, []byte(`"additionalProperties":false`)) {
 			t.Errorf("%s: the input is %s (%v)", tool.Name, in, err)
 		}
+		if said, err := json.Marshal(tool); err != nil || bytes.Contains(said, []byte(`"null"`)) {
+			t.Errorf("%s: something may be null, which several clients cannot take: %s (%v)", tool.Name, said, err)
+		}
 		out := compiled(t, tool.OutputSchema)
 		given, ok := args[tool.Name]
 		if !ok {
@@ -290,6 +293,21 @@ func TestClientKey(t *testing.T) {
 	}
 	if len(seen) != 1 || seen["an error"] {
 		t.Errorf("%v", seen)
+	}
+}
+
+// TestOnlyTools: what belongs to a capability that is not declared does not exist.
+func TestOnlyTools(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for method, known := range map[string]bool{
+		"tools/list": true, "ping": true, "prompts/list": false, "prompts/get": false, "resources/list": false, "resources/templates/list": false,
+		"resources/read": false, "resources/subscribe": false, "completion/complete": false, "logging/setLevel": false,
+	} {
+		_, body := w.post("agent", `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{"name":"x","uri":"x:y","level":"info"}}`, nil)
+		if got := !strings.Contains(body, `"code":-32601`); got != known {
+			t.Errorf("%s: %s", method, body)
+		}
 	}
 }
 
