@@ -27,6 +27,7 @@ import (
 	"writ/fault"
 	"writ/ledger"
 	"writ/sys"
+	"writ/wal"
 )
 
 //go:embed 001_journal.sql
@@ -62,6 +63,9 @@ func (connector) Driver() driver.Driver { return &sqlite.Driver{} }
 // on a file that others may read and on one that is damaged.
 func Open(ctx context.Context, file string, s sys.Sys) (*Journal, error) {
 	if err := private(file); err != nil {
+		return nil, err
+	}
+	if err := wal.Check(file); err != nil {
 		return nil, err
 	}
 	options := url.Values{"_txlock": {"immediate"}, "_pragma": {
@@ -150,6 +154,9 @@ func (j *Journal) transact(ctx context.Context, do func(*sql.Tx) error) error {
 		return broken(err)
 	}
 	if err := do(tx); err != nil {
+		return errors.Join(broken(err), ignoreDone(tx.Rollback()))
+	}
+	if _, err := tx.ExecContext(ctx, wal.Mark); err != nil {
 		return errors.Join(broken(err), ignoreDone(tx.Rollback()))
 	}
 	failpoint.Reach(failpoint.JournalCommit)

@@ -9,6 +9,7 @@ import (
 
 	"writ/disk"
 	"writ/fault"
+	"writ/wal"
 )
 
 // prepare makes the directory and an empty file where they are missing, checks
@@ -35,6 +36,9 @@ func prepare(path string) (string, error) {
 		return "", unusable(err, "The gate's store %s cannot be made. Check the disk and the directory.", path)
 	}
 	if err := private(path, 0); err != nil {
+		return "", err
+	}
+	if err := wal.Check(path); err != nil {
 		return "", err
 	}
 	return path, disk.Local(dir)

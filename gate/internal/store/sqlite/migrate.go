@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"writ/fault"
+	"writ/wal"
 )
 
 //go:embed schema/*.sql
@@ -31,7 +32,7 @@ func migrate(ctx context.Context, conn *sql.Conn) error {
 		if err != nil {
 			return err
 		}
-		script := fmt.Sprintf("BEGIN IMMEDIATE;\n%s\nPRAGMA user_version = %d;\nCOMMIT;", text, version+1)
+		script := fmt.Sprintf("BEGIN IMMEDIATE;\n%s\nPRAGMA user_version = %d;\n%s;\nCOMMIT;", text, version+1, wal.Mark)
 		if _, err := conn.ExecContext(ctx, script); err != nil {
 			return err
 		}

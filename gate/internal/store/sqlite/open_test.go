@@ -14,6 +14,7 @@ import (
 	"writ/gate/internal/model"
 	"writ/gate/internal/store"
 	"writ/gate/internal/store/sqlite"
+	"writ/wal"
 )
 
 // newStore returns the path of a closed store with two changes, each with an
@@ -104,6 +105,41 @@ func TestOpen_refuses(t *testing.T) {
 		if fault.CodeOf(err) != fault.Unavailable || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want unavailable and %q", c.name, err, c.want)
 		}
+	}
+}
+
+// The log of a newer copy, left beside a store that was restored, is refused before
+// anything of it is read (C123).
+func TestOpen_logOfAnotherCopy(t *testing.T) {
+	t.Parallel()
+	path := newStore(t)
+	old, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, path)
+	if err := s.Update(t.Context(), func(tx store.Tx) error { return fill(tx, "chg_3") }); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, path)
+	if err := s.Update(t.Context(), func(tx store.Tx) error { return fill(tx, "chg_4") }); err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.ReadFile(path + "-wal") // as a crash leaves it
+	if err == nil {
+		err = s.Close()
+	}
+	if err := errors.Join(err, os.WriteFile(path, old, 0o600), os.WriteFile(path+"-wal", log, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sqlite.Open(t.Context(), path); fault.ReasonOf(err) != wal.ForeignLog {
+		t.Errorf("got %v", err)
+	}
+	if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, old) {
+		t.Errorf("the store was changed (%v)", err)
 	}
 }
 

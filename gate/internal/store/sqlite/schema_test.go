@@ -89,7 +89,8 @@ func TestSchema_refusesImpossibleRows(t *testing.T) {
 func TestOpen_refusesANewerSchema(t *testing.T) {
 	t.Parallel()
 	path := newStore(t)
-	if _, err := raw(t, path).ExecContext(t.Context(), `PRAGMA user_version = 1000`); err != nil {
+	db := raw(t, path)
+	if _, err := db.ExecContext(t.Context(), `PRAGMA user_version = 1000`); errors.Join(err, db.Close()) != nil {
 		t.Fatal(err)
 	}
 	_, err := sqlite.Open(t.Context(), path)
@@ -103,7 +104,8 @@ func TestOpen_refusesANewerSchema(t *testing.T) {
 func TestChange_refusesWhatItDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	path := newStore(t)
-	if _, err := raw(t, path).ExecContext(t.Context(), `UPDATE changes SET body = json_set(body, '$.novelty', 1) WHERE id = 'chg_1'`); err != nil {
+	db := raw(t, path)
+	if _, err := db.ExecContext(t.Context(), `UPDATE changes SET body = json_set(body, '$.novelty', 1) WHERE id = 'chg_1'`); errors.Join(err, db.Close()) != nil {
 		t.Fatal(err)
 	}
 	s := open(t, path)

@@ -11,6 +11,7 @@ import (
 
 	"writ/failpoint"
 	"writ/fault"
+	"writ/wal"
 )
 
 // batchSize bounds how many Updates become durable together.
@@ -52,8 +53,7 @@ func openWriter(ctx context.Context, path string) (*writer, error) {
 }
 
 // check refuses a damaged file, and a connection that is not as durable as it
-// was asked to be. After a crash it looks more closely: a log that belongs to
-// another copy of the file is played into it, and what comes of it is a mixture.
+// was asked to be. After a crash it looks more closely.
 func (w *writer) check(ctx context.Context, crashed bool) error {
 	for _, c := range []struct{ ask, want string }{
 		{"PRAGMA journal_mode", "wal"},
@@ -110,8 +110,13 @@ func (w *writer) commit(batch []*job) {
 	answers := make([]error, len(batch))
 	w.broken = w.dead
 	_, _ = w.exec("BEGIN IMMEDIATE") // if it fails, w is broken
+	written := false
 	for i, j := range batch {
 		answers[i] = w.run(j)
+		written = written || answers[i] == nil
+	}
+	if written && w.broken == nil {
+		_, _ = w.exec(wal.Mark) // if it fails, w is broken
 	}
 	if w.broken == nil {
 		failpoint.Reach(failpoint.GateCommit)

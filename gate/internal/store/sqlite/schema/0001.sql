@@ -1,3 +1,12 @@
+-- Which log belongs to this file; package wal says how. The first table: page 2.
+CREATE TABLE generation (
+  only   INTEGER PRIMARY KEY CHECK (only = 1),
+  tag    BLOB NOT NULL CHECK (length(tag) = 16),
+  before BLOB NOT NULL CHECK (length(before) = 16)
+) STRICT;
+
+INSERT INTO generation (only, tag, before) VALUES (1, zeroblob(16), zeroblob(16));
+
 -- What a row says of a change or an event is computed from the JSON that it
 -- holds, so that the two cannot disagree.
 
