@@ -13,7 +13,7 @@ GOLDEN = find . -path ./.git -prune -o \( -path '*/testdata/*' -o -name deps.txt
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: build clients test check fmt vet staticcheck guard race golden-before golden-after demo bench tamper fuzz oracle crash yardstick clean help
+.PHONY: build clients schemathesis test check fmt vet staticcheck guard race golden-before golden-after demo bench tamper fuzz oracle crash yardstick clean help
 
 build: ## the three programs, into bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o $(BIN)/writ ./ctl
@@ -89,6 +89,16 @@ crash: ## kills, breaks and races the real programs for hours; SEED=n makes othe
 	$(GO) test -count=1 -timeout 24h -v ./e2e -run '^Test(Crash|Wire|Strace|Race)$$' -crash.whole -crash.calls 0 \
 		-crash.points $(or $(POINTS),50) -crash.kills $(or $(KILLS),5000) -crash.seed $(or $(SEED),1)
 	$(GO) test -count=1 -timeout 1h -v ./gate/internal/pipeline -run '^TestModel$$' -rapid.checks 2000
+
+SCHEMATHESIS := $(BIN)/schemathesis/bin/st
+
+schemathesis: $(SCHEMATHESIS) ## another hand's fuzzer against the API and its description, a minute
+	$(GO) test -count=1 -run '^TestSchemathesis$$' ./e2e -schemathesis $(SCHEMATHESIS)
+
+$(SCHEMATHESIS): e2e/testdata/schemathesis/requirements.pip
+	python3 -m venv $(BIN)/schemathesis
+	$(BIN)/schemathesis/bin/pip install -q --no-deps --disable-pip-version-check -r $<
+	@touch $@
 
 yardstick: ## the redactor, measured by the rules and vectors of gitleaks, which are fetched
 	cd redact/yardstick && $(GO) vet . && $(GO) test -count=1 -v .

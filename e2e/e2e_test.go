@@ -114,6 +114,7 @@ func commands() map[string]command {
 	add(canaryCommands())
 	add(docsCommands())
 	add(mcpCommands())
+	add(schemathesisCommands())
 	return all
 }
 

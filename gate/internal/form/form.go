@@ -126,8 +126,11 @@ func (f *Form) repeated(body []byte) (rest []byte, texts map[string]string, err 
 		if !ok {
 			continue
 		}
-		delete(members, p.Flat)
 		text := string(raw)
+		if (raw[0] == '"') != (p.Schema.Type == huma.TypeString) {
+			return nil, nil, fault.New(fault.Invalid, "The request is not valid: body.%s: is not of the type %s.", p.Flat, p.Schema.Type)
+		}
+		delete(members, p.Flat)
 		if raw[0] == '"' {
 			if err := json.Unmarshal(raw, &text); err != nil {
 				return nil, nil, fault.Wrap(fault.Invalid, err, "The body cannot be read as JSON.")
@@ -142,20 +145,23 @@ func (f *Form) repeated(body []byte) (rest []byte, texts map[string]string, err 
 	return rest, texts, err
 }
 
-// BodySchema describes the body that Texts reads.
+// BodySchema describes the body that Texts reads, headers under their flat names
+// included. That path and query may be repeated is for clients that know no better.
 func (f *Form) BodySchema() *huma.Schema {
-	if f.Body == nil || len(f.Params) == 0 {
-		return f.Body
+	if f.Body == nil {
+		return nil
 	}
 	described := *f.resolved(f.Body)
 	described.Properties = maps.Clone(described.Properties)
 	for _, p := range f.Params {
-		again := *p.Schema
-		again.Description = "The same as in the " + p.In + ", where it need not stand then"
-		if p.In == "path" {
-			again.Description = "The same as in the path, if it is given here too"
+		if p.In == "header" {
+			again := *p.Schema
+			again.Description = p.Doc
+			described.Properties[p.Flat] = &again
 		}
-		described.Properties[p.Flat] = &again
+	}
+	if len(described.Properties) == len(f.resolved(f.Body).Properties) {
+		return f.Body
 	}
 	return &described
 }

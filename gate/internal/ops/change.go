@@ -15,7 +15,7 @@ import (
 )
 
 type one struct {
-	ID string `path:"id" maxLength:"64"`
+	ID string `path:"id" maxLength:"64" doc:"Of the change, as it was answered when it was proposed"`
 }
 
 type proposeIn struct {
@@ -28,7 +28,7 @@ func changePropose(ctx context.Context, g *Gate, who model.Caller, in *proposeIn
 }
 
 type changesIn struct {
-	State  string `query:"state" maxLength:"32" doc:"Only changes in this state"`
+	State  string `query:"state" maxLength:"32" enum:"proposed,planned,denied,awaiting_approval,approved,rejected,expired,cancelled,claimed,executing,verifying,done,failed,unverified,unknown,rolling_back,rolled_back,rollback_failed" doc:"Only changes in this state"`
 	Before string `query:"before" maxLength:"64" doc:"Only changes older than this id"`
 	Limit  int64  `query:"limit" minimum:"1" maximum:"1000" doc:"At most so many; 100, if left out"`
 }

@@ -31,7 +31,7 @@ func actionList(_ context.Context, g *Gate, _ model.Caller, _ *none) (api.Action
 }
 
 type actionIn struct {
-	Name string `path:"name" maxLength:"128"`
+	Name string `path:"name" maxLength:"128" doc:"Of the action, e.g. mock.noop_change"`
 }
 
 func actionGet(_ context.Context, g *Gate, _ model.Caller, in *actionIn) (api.Action, error) {

@@ -288,6 +288,9 @@ func TestBody_repeatsParams(t *testing.T) {
 	if p := g.refused(g.request("agent", "POST", "/v1/changes", `{"client_key":"a","client_key":"b","steps":[]}`)); p.Status != 400 {
 		t.Errorf("a key twice: %+v", p)
 	}
+	if p := g.refused(g.request("agent", "POST", "/v1/changes", strings.Replace(keyed, `"k1"`, "7", 1))); p.Status != 400 || !strings.Contains(p.Detail, "body.client_key: is not of the type string") {
+		t.Errorf("a number for a key: %+v", p)
+	}
 	reject := func(id string) *http.Request {
 		return g.request("approver", "POST", "/v1/changes/"+c.ID+"/rejection", `{"reason":"no","id":"`+id+`"}`)
 	}
@@ -312,6 +315,20 @@ func TestPropose_keyOfAnother(t *testing.T) {
 		t.Fatal(resp.StatusCode)
 	}
 	if p := g.refused(ask(strings.Replace(proposal, "new", "newer", 1))); p.Status != http.StatusUnprocessableEntity || p.Code != "conflict" || p.Reason != "client_key_used" {
+		t.Errorf("%+v", p)
+	}
+}
+
+// TestRollback_noWayBack: that is nobody's fault but the change's.
+func TestRollback_noWayBack(t *testing.T) {
+	t.Parallel()
+	g := newGate(t)
+	if p := g.refused(g.request("agent", "POST", "/v1/changes/"+g.propose().ID+"/rollback", "")); p.Status/100 != 4 {
+		t.Errorf("%+v", p)
+	}
+	id := g.propose().ID
+	call[api.Change](g, "agent", "POST", "/v1/changes/"+id+"/cancellation", "")
+	if p := g.refused(g.request("agent", "POST", "/v1/changes/"+id+"/rollback", "")); p.Status != http.StatusConflict || p.Reason != "no_way_back" {
 		t.Errorf("%+v", p)
 	}
 }

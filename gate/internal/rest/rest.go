@@ -95,9 +95,7 @@ func New(c Config) (http.Handler, error) {
 			serve(w, r, who)
 		})
 	}
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		s.problem(w, r, fault.New(fault.NotFound, "There is nothing here that takes this method. See which operations there are: GET %s", PathOpenAPI))
-	})
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { s.nothing(w, r, mux) })
 	return s.guard(mux), nil
 }
 
@@ -187,12 +185,12 @@ func (s *server) problem(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, r.Context().Err()) {
 		return // nobody is there any more
 	}
-	row := fault.CodeOf(err).Row()
+	row, status := fault.CodeOf(err).Row(), statusOf(err)
 	level := slog.LevelDebug // the caller's own business
 	switch {
-	case row.HTTP >= http.StatusInternalServerError:
+	case status >= http.StatusInternalServerError:
 		level = slog.LevelError
-	case row.HTTP == http.StatusUnauthorized, row.HTTP == http.StatusForbidden:
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
 		level = slog.LevelWarn
 	}
 	s.Log.Log(r.Context(), level, "a call was not answered as asked", "method", r.Method, "path", r.URL.Path,
@@ -200,14 +198,45 @@ func (s *server) problem(w http.ResponseWriter, r *http.Request, err error) {
 	if row.Code == fault.Unauthenticated {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="writ"`)
 	}
-	status := row.HTTP
-	if fault.ReasonOf(err) == "client_key_used" {
-		status = http.StatusUnprocessableEntity // as the draft on Idempotency-Key has it
-	}
 	s.send(w, r, status, "application/problem+json", api.Problem{
 		Type: problemType(row.Code), Title: row.Title, Status: status,
 		Code: row.Code, Reason: fault.ReasonOf(err), Detail: fault.TextOf(err),
 	})
+}
+
+// statusOf is the status of a problem: that of its code, except where HTTP has a
+// word of its own for the reason.
+func statusOf(err error) int {
+	switch fault.ReasonOf(err) {
+	case otherMethod:
+		return http.StatusMethodNotAllowed
+	case "client_key_used": // the draft on Idempotency-Key
+		return http.StatusUnprocessableEntity
+	case "no_way_back": // the change's fault, and not the server's
+		return http.StatusConflict
+	}
+	return fault.CodeOf(err).Row().HTTP
+}
+
+// otherMethod is the reason of a call that another method would have been right for.
+const otherMethod = "method_not_allowed"
+
+// nothing answers what is no operation.
+func (s *server) nothing(w http.ResponseWriter, r *http.Request, mux *http.ServeMux) {
+	var methods []string
+	for _, m := range []string{http.MethodGet, http.MethodPost} {
+		other := *r
+		other.Method = m
+		if _, pattern := mux.Handler(&other); pattern != "/" {
+			methods = append(methods, m)
+		}
+	}
+	err := fault.New(fault.NotFound, "There is nothing here. See which operations there are: GET %s", PathOpenAPI)
+	if len(methods) > 0 {
+		w.Header().Set("Allow", strings.Join(methods, ", "))
+		err = fault.New(fault.NotFound, "This takes another method: %s. See which operations there are: GET %s", strings.Join(methods, " or "), PathOpenAPI).Because(otherMethod)
+	}
+	s.problem(w, r, err)
 }
 
 // cause is what the log shows beyond the sentence for people.

@@ -230,7 +230,15 @@ func TestHeaders(t *testing.T) {
 			t.Errorf("%s: another origin is let in", path)
 		}
 	}
-	if p := g.refused(g.request("agent", "DELETE", "/v1/policy", "")); p.Code != fault.NotFound {
-		t.Errorf("%+v", p)
+	for path, methods := range map[string]string{"/v1/policy": "GET", "/v1/changes": "GET, POST", "/v1/changes/x/rejection": "POST"} {
+		for _, method := range []string{"DELETE", "PUT", "PATCH", "TRACE"} {
+			r := g.request("agent", method, path, "")
+			if p := g.refused(r); p.Status != http.StatusMethodNotAllowed || p.Code != fault.NotFound {
+				t.Errorf("%s %s: %+v", method, path, p)
+			}
+			if resp := g.serve(r); resp.Header.Get("Allow") != methods {
+				t.Errorf("%s %s: %q is allowed, and not %q", method, path, resp.Header.Get("Allow"), methods)
+			}
+		}
 	}
 }
