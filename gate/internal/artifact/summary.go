@@ -9,6 +9,9 @@ import (
 
 // Summary says in a sentence or two how a change stands and what to do next.
 func Summary(c *model.Change) string {
+	if c.UndoneBy != "" {
+		return "What it did was undone by " + c.UndoneBy + ". Nothing of it is locked."
+	}
 	if r := c.Reconciliation; r != nil {
 		return reconciled(c, r)
 	}

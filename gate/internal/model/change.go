@@ -74,6 +74,7 @@ type Change struct {
 
 	Reconciliation *Reconciliation `json:"reconciliation,omitempty"` // the last one
 	Recovery       *Recovery       `json:"recovery,omitempty"`
+	UndoneBy       string          `json:"undone_by,omitempty"` // the change that undid all of it
 }
 
 // Receipt is a receipt with the bytes that the executor sealed.
@@ -214,6 +215,9 @@ func (c *Change) Awaited() bool {
 func (c *Change) Held() bool {
 	if r := c.Reconciliation; r != nil && r.Resolution != RollBack {
 		return false // people took the target as it was found
+	}
+	if c.UndoneBy != "" {
+		return false
 	}
 	if c.silenced() {
 		return true

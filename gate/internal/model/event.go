@@ -51,6 +51,7 @@ const (
 	ChangeProbed    EventType = "change.probed"   // the executor looked at what was in doubt
 	ChangeSettled   EventType = "change.reconciled"
 	ChangeRecovered EventType = "change.recovered" // the executor had done what the store had forgotten
+	ChangeUndone    EventType = "change.undone"    // another change undid all of it
 	EpochRaised     EventType = "epoch.raised"
 	RequestRefused  EventType = "request.refused"
 	LockTaken       EventType = "lock.taken"

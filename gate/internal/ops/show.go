@@ -102,6 +102,9 @@ func codeOf(c *model.Change) fault.Code {
 // next says in one sentence what to do now.
 func next(c *model.Change) string {
 	id := c.ID
+	if c.UndoneBy != "" {
+		return "Nothing is left to do: " + c.UndoneBy + " undid it."
+	}
 	switch c.State {
 	case model.Proposed, model.Planned:
 		return "It is being planned. See what is decided: writ wait " + id

@@ -73,8 +73,10 @@ func (w *world) checkLocks() {
 		undone := slices.ContainsFunc(changes, func(u *model.Change) bool {
 			return u.Request.RollbackOf == c.ID && (u.State == model.Done || !u.State.Ended() || u.State == model.Unknown)
 		})
-		if c.Request.RollbackOf != "" && c.State != model.Unknown && w.see(c.Request.RollbackOf).Held() {
-			continue // what it left went back to the change that it was to undo
+		if of := c.Request.RollbackOf; of != "" && c.State != model.Unknown {
+			if original := w.see(of); original.Held() || original.UndoneBy != "" {
+				continue // what it left went back to the change that it was to undo
+			}
 		}
 		for _, entity := range c.OrphanedEntities() {
 			if holder := held[entity]; !undone && (holder == nil || holder.ID != c.ID) {

@@ -427,18 +427,22 @@ func (m *machine) change(rt *rapid.T, c *model.Change, held []string, writs int)
 	if active && len(held) != len(c.Entities()) {
 		rt.Fatalf("%s is %s, and holds %v of %v", c.ID, c.State, held, c.Entities())
 	}
-	if c.State == model.Unknown && len(held) == 0 && len(want) > 0 && !m.undone(rt, c.ID) {
+	if undone := m.undone(rt, c); c.State == model.Unknown && len(held) == 0 && len(want) > 0 && !undone {
 		rt.Fatalf("%s is unknown, and nothing is locked", c.ID)
 	}
 }
 
-// undone reports whether what a change left is another's to undo.
-func (m *machine) undone(rt *rapid.T, id string) bool {
-	tries, err := m.Changes(m.t.Context(), audrey, store.ChangeFilter{RollbackOf: id})
+// undone reports whether what a change did was undone. If so, it is told so.
+func (m *machine) undone(rt *rapid.T, c *model.Change) bool {
+	tries, err := m.Changes(m.t.Context(), audrey, store.ChangeFilter{RollbackOf: c.ID})
 	if err != nil {
 		rt.Fatal(err)
 	}
-	return slices.ContainsFunc(tries, func(c *model.Change) bool { return c.RunID != "" })
+	undone := slices.ContainsFunc(tries, func(c *model.Change) bool { return c.State == model.Done })
+	if undone != (c.UndoneBy != "") || undone && c.Held() {
+		rt.Fatalf("%s says that it was undone by %q", c.ID, c.UndoneBy)
+	}
+	return undone
 }
 
 // drain mends everything and lets all come to its end: then nothing is under way.

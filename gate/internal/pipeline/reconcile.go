@@ -63,6 +63,9 @@ func (p *Pipeline) doubted(ctx context.Context, who model.Caller, id string) (*m
 			return nil, err
 		}
 	}
+	if c.UndoneBy != "" {
+		return nil, undoneBefore(c.ID, c.UndoneBy)
+	}
 	if !c.Held() {
 		return nil, fault.New(fault.Conflict, "%s is %s and holds no target in doubt: there is nothing to reconcile.", c.ID, c.State).Because("not_in_doubt")
 	}
@@ -83,7 +86,7 @@ func openRollbacks(r store.Reader, c *model.Change) ([]*model.Change, error) {
 	for _, t := range tries {
 		switch {
 		case t.State == model.Done:
-			return nil, fault.New(fault.Conflict, "%s was undone by %s: there is nothing to reconcile.", c.ID, t.ID).Because("undone_before")
+			return nil, undoneBefore(c.ID, t.ID)
 		case t.State == model.Unknown:
 			return nil, fault.New(fault.Conflict, "What became of %s, which was to undo %s, is in doubt. First: writ reconcile %s", t.ID, c.ID, t.ID).Because("rollback_in_doubt")
 		case t.State.May(model.Cancelled):
@@ -93,6 +96,10 @@ func openRollbacks(r store.Reader, c *model.Change) ([]*model.Change, error) {
 		}
 	}
 	return open, nil
+}
+
+func undoneBefore(id, by string) error {
+	return fault.New(fault.Conflict, "%s was undone by %s: there is nothing to reconcile.", id, by).Because("undone_before")
 }
 
 // probe asks the executor about the doubtful steps. One that will not look, say
@@ -243,7 +250,10 @@ func (p *Pipeline) reconcile(tx store.Tx, c *model.Change, who model.Caller, s S
 	if err := tx.Append(e); err != nil {
 		return err
 	}
-	return p.freeLocks(tx, c, who, locks, now)
+	if err := p.freeLocks(tx, c, who, locks, now); err != nil {
+		return err
+	}
+	return p.undid(tx, c, now)
 }
 
 // freeLocks releases what a reconciled change held, but for what is still to be

@@ -57,6 +57,27 @@ func tried(r store.Reader, id string) (*model.Change, error) {
 	return nil, nil
 }
 
+// undid tells a change that what it did is undone.
+func (p *Pipeline) undid(tx store.Tx, by *model.Change, now writ.Time) error {
+	if by.Request.RollbackOf == "" || by.State != model.Done {
+		return nil
+	}
+	c, err := tx.Change(by.Request.RollbackOf)
+	if fault.CodeOf(err) == fault.NotFound {
+		return nil // a store that was restored from an old copy has lost it
+	}
+	if err != nil {
+		return err
+	}
+	c.UndoneBy, c.UpdatedAt = by.ID, now
+	if err := tx.Amend(c); err != nil {
+		return err
+	}
+	e := p.event(c, model.ChangeUndone, model.Writ, now)
+	e.Detail = writ.Object{"undone_by": by.ID}
+	return tx.Append(e)
+}
+
 // undo returns the calls that undo what a change did, last step first. Each
 // comes from the executor's receipt, which made it from the backup, and needs
 // those of the steps that stand on its own: the others can be undone without it.

@@ -10,6 +10,7 @@ import (
 	"writ"
 	"writ/fault"
 	"writ/gate/internal/model"
+	"writ/gate/internal/pipeline"
 	"writ/gate/internal/store"
 )
 
@@ -175,6 +176,70 @@ func TestRollback_withAnUnknownOutcome(t *testing.T) {
 			t.Errorf("a second rollback beside an unknown one is %s", got.State)
 		}
 	})
+}
+
+// What people make of a rollback whose outcome was unknown decides about the
+// change that it was to undo, too.
+func TestRollback_reconciled(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		verdict    writ.Verdict
+		resolution model.Resolution
+		end        model.State
+		undone     bool
+		locks      []string
+	}{
+		"it happened":         {writ.Happened, model.Adopt, model.Done, true, []string{}},
+		"it did not happen":   {writ.DidNotHappen, model.Absent, model.Failed, false, []string{"mock/a orphaned original"}},
+		"somebody saw it":     {writ.CannotTell, model.Adopt, model.Unverified, false, []string{"mock/a orphaned original"}},
+		"somebody saw it not": {writ.CannotTell, model.Absent, model.Failed, false, []string{"mock/a orphaned original"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run(t, func(t *testing.T, w *world) {
+				original, first := w.halfway()
+				w.executor.tell(func() {
+					w.executor.outcomes["mock/a"] = writ.Unknown
+					w.executor.found = func(f *writ.Finding) { f.Verdict = c.verdict }
+				})
+				w.approve(first.ID, alice)
+				_, found, _, err := w.Probe(t.Context(), alice, first.ID)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := w.Reconcile(t.Context(), alice, first.ID, pipeline.Settlement{
+					ShownDigest: found.ShownDigest, Resolution: c.resolution, Phrase: found.Phrase, Note: "I looked.",
+				})
+				if err != nil || got.State != c.end {
+					t.Fatalf("the rollback is %+v: %v", got, err)
+				}
+				names := map[string]string{original.ID: "original", first.ID: "first"}
+				if diff := cmp.Diff(c.locks, w.locks(names)); diff != "" {
+					t.Errorf("the locks differ (-want +got):\n%s", diff)
+				}
+				after := w.see(original.ID)
+				if after.Held() == c.undone || c.undone && after.UndoneBy != first.ID || after.State != original.State {
+					t.Errorf("the original is %s, undone by %q", after.State, after.UndoneBy)
+				}
+				if told := w.told(original.ID); strings.HasSuffix(told, " change.undone") != c.undone {
+					t.Errorf("its events are %s", told)
+				}
+				w.executor.tell(func() { clear(w.executor.outcomes); w.executor.found = nil })
+				if c.undone {
+					_, err = w.Rollback(t.Context(), olga, original.ID)
+					refused(t, "undo it again", err, fault.Spent, "undone_before")
+					return
+				}
+				second, err := w.Rollback(t.Context(), olga, original.ID)
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.settle()
+				if got := w.approve(second.ID, alice); got.State != model.Done || len(w.locks(nil)) != 0 || w.see(original.ID).UndoneBy != second.ID {
+					t.Errorf("the second rollback is %s, the locks are %q", got.State, w.locks(nil))
+				}
+			})
+		})
+	}
 }
 
 func TestRollback_ofWhatIsDone(t *testing.T) {

@@ -273,7 +273,10 @@ func (p *Pipeline) endAs(tx store.Tx, c *model.Change, end model.State, trouble 
 	if err := p.endLocks(tx, c, now); err != nil {
 		return err
 	}
-	return tx.Append(p.event(c, model.ChangeEnded, model.Writ, now))
+	if err := tx.Append(p.event(c, model.ChangeEnded, model.Writ, now)); err != nil {
+		return err
+	}
+	return p.undid(tx, c, now)
 }
 
 // troubleOf tells the first thing that kept a run from being done.
