@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Error is a failure with a code. Make one with New or Wrap.
@@ -24,6 +25,9 @@ type Error struct {
 	Text string
 	// Cause is for the log only. It may be nil.
 	Cause error
+	// After is how long to wait before the same call may be answered; 0 says
+	// nothing about that.
+	After time.Duration
 }
 
 // Error returns the sentence for people, without the cause.
@@ -46,6 +50,12 @@ func Wrap(c Code, cause error, format string, args ...any) *Error {
 // Because returns e with its Reason set.
 func (e *Error) Because(reason string) *Error {
 	e.Reason = reason
+	return e
+}
+
+// In returns e with its After set.
+func (e *Error) In(wait time.Duration) *Error {
+	e.After = wait
 	return e
 }
 
@@ -72,6 +82,15 @@ func ReasonOf(err error) string {
 		return e.Reason
 	}
 	return ""
+}
+
+// AfterOf returns how long to wait, by the first *Error in err's chain, in whole
+// seconds, or 0.
+func AfterOf(err error) int64 {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return int64((e.After + time.Second - 1) / time.Second)
+	}
+	return 0
 }
 
 // TextOf returns the sentence that people may see. An error that carries none

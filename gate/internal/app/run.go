@@ -71,9 +71,9 @@ func (p *program) run(ctx context.Context) (err error) {
 	record := p.newAudit(c, memory, log)
 	pipe := pipeline.New(pipeline.Config{
 		Sys: p.sys, Store: memory, Audit: record, Executor: link.New(c.Executor.Socket, writ.NewKeyring(c.executorKey)),
-		Catalog: c.actions, Policy: c.rules, Key: c.key, Epoch: c.Epoch, FirstAnswer: c.FirstAnswer,
+		Catalog: c.actions, Policy: c.rules, Key: c.key, Epoch: c.Epoch, FirstAnswer: c.FirstAnswer, MaxOpen: int(c.Limits.OpenChanges),
 	})
-	gate := &ops.Gate{Pipeline: pipe, Record: record, ExecutorKey: c.executorKey, Version: api.Version}
+	gate := &ops.Gate{Pipeline: pipe, Record: record, ExecutorKey: c.executorKey, Version: api.Version, Limits: auth.NewLimits(p.sys, c.Limits.Rates)}
 	tools, err := mcp.New(gate, p.sys.Log)
 	if err != nil {
 		return err

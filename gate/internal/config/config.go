@@ -18,6 +18,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"writ/fault"
+	"writ/gate/internal/auth"
 )
 
 // The files of the gate's directory that have no setting.
@@ -30,6 +31,9 @@ const (
 
 // maxEpoch leaves room for the fences that the epoch stands above.
 const maxEpoch = 1 << 20
+
+// maxRate is the highest limit of what a principal may ask.
+const maxRate = 1_000_000
 
 // Config is gate.yaml. A path in it is absolute or seen from its directory;
 // after Load all paths are absolute.
@@ -45,9 +49,16 @@ type Config struct {
 	Checkpoint Checkpoint `yaml:"checkpoint"`
 	// FirstAnswer is how long a proposal waits for its decision.
 	FirstAnswer time.Duration `yaml:"first_answer"`
+	Limits      Limits        `yaml:"limits"`
 	// Epoch is raised by writ recover after a restore from a backup: an executor
 	// takes no writ of a lower epoch than it has seen.
 	Epoch int64 `yaml:"epoch"`
+}
+
+// Limits is how much each principal may ask.
+type Limits struct {
+	auth.Rates  `yaml:",inline"`
+	OpenChanges int64 `yaml:"open_changes"` // that have not ended; 0: any number
 }
 
 // Checkpoint says how the audit is signed. A copy out of reach of whoever may
@@ -86,7 +97,8 @@ func Load(dir string) (*Config, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.Invalid, err, "%s cannot be read. See what is wrong with it: writ doctor", path)
 	}
-	c := &Config{Dir: dir, Policy: "policy.yaml", Audit: "audit", Checkpoint: Checkpoint{Every: 5 * time.Second}, FirstAnswer: 800 * time.Millisecond, Epoch: 1}
+	c := &Config{Dir: dir, Policy: "policy.yaml", Audit: "audit", Checkpoint: Checkpoint{Every: 5 * time.Second}, FirstAnswer: 800 * time.Millisecond, Epoch: 1,
+		Limits: Limits{auth.Rates{RequestsPerSecond: 100, ProposalsPerMinute: 120}, 200}}
 	if err := yaml.Load(data, c, yaml.WithKnownFields()); err != nil {
 		return nil, fault.Wrap(fault.Invalid, err, "%s is not valid: %v", path, err)
 	}
@@ -136,6 +148,10 @@ func (c *Config) check() []string {
 	inside, err := filepath.Rel(c.Audit, k.Path)
 	wrong(k.Path == "" || err != nil || strings.HasPrefix(inside, ".."), "checkpoint.path: lies in the audit itself; a copy there shows nothing")
 	wrong(c.FirstAnswer > 0 && c.FirstAnswer <= 20*time.Second, "first_answer: %s is not more than 0 and at most 20s", c.FirstAnswer)
+	l := c.Limits
+	wrong(l.RequestsPerSecond >= 1 && l.RequestsPerSecond <= maxRate, "limits.requests_per_second: %d is not 1 to %d", l.RequestsPerSecond, maxRate)
+	wrong(l.ProposalsPerMinute >= 1 && l.ProposalsPerMinute <= maxRate, "limits.proposals_per_minute: %d is not 1 to %d", l.ProposalsPerMinute, maxRate)
+	wrong(l.OpenChanges >= 0 && l.OpenChanges <= maxRate, "limits.open_changes: %d is not 0 to %d", l.OpenChanges, maxRate)
 	wrong(c.Epoch >= 1 && c.Epoch <= maxEpoch, "epoch: %d is not 1 to %d", c.Epoch, maxEpoch)
 	return problems
 }

@@ -38,5 +38,11 @@ checkpoint:                    # the signature over all events so far
   # required: true             # carry out nothing while the copy cannot be made
 
 first_answer: 800ms            # how long a proposal waits for its decision before it is answered "still planning"
+
+limits:                        # of each principal by itself; beyond them it is told when to ask again
+  requests_per_second: 100     # twice as many at once
+  proposals_per_minute: 120    # as many at once
+  open_changes: 200            # that have not ended; 0 sets no limit
+
 epoch: 1                       # "writ recover" raises it after a restore from a backup: older writs are then refused
 `

@@ -18,6 +18,7 @@ import (
 	"reflect"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -104,6 +105,12 @@ func (s *Server) Digest() writ.Digest { return s.digest }
 
 type callerKey struct{}
 
+// calling is who calls, and why a tool is not to be answered.
+type calling struct {
+	who     model.Caller
+	tooMuch error
+}
+
 // Serve answers a call of somebody who has proved who it is.
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request, who model.Caller) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, writ.MaxSize+1))
@@ -113,10 +120,16 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, who model.Caller)
 	// The SDK takes the last of two members of one name; another reader in the
 	// way may have looked at the first.
 	if _, err := writ.Parse(body); r.Method == http.MethodPost && err != nil {
-		refuse(w, body, err)
+		reply(w, http.StatusOK, body, -32700, err)
 		return
 	}
-	r = r.WithContext(context.WithValue(r.Context(), callerKey{}, who))
+	tooMuch := s.gate.Limits.Request(who)
+	if tooMuch != nil && !callsTool(body) {
+		w.Header().Set("Retry-After", strconv.FormatInt(fault.AfterOf(tooMuch), 10))
+		reply(w, http.StatusTooManyRequests, body, -32603, tooMuch)
+		return
+	}
+	r = r.WithContext(context.WithValue(r.Context(), callerKey{}, calling{who, tooMuch}))
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	s.handler.ServeHTTP(w, r)
 }
@@ -124,24 +137,32 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, who model.Caller)
 // caller hands on who was let in, in the one way in which the SDK takes it to
 // the handlers of tools.
 func caller(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo, error) {
-	who, ok := ctx.Value(callerKey{}).(model.Caller)
+	c, ok := ctx.Value(callerKey{}).(calling)
 	if !ok {
 		return nil, auth.ErrInvalidToken
 	}
-	return &auth.TokenInfo{UserID: who.User(), Extra: map[string]any{"caller": who}}, nil
+	return &auth.TokenInfo{UserID: c.who.User(), Extra: map[string]any{"caller": c}}, nil
 }
 
-// refuse answers a message that cannot be read in one way only.
-func refuse(w http.ResponseWriter, body []byte, why error) {
+// callsTool reports whether a message calls a tool: the tool itself then says
+// what is wrong, where a model reads it.
+func callsTool(body []byte) bool {
+	var message struct {
+		Method string `json:"method"`
+	}
+	return json.Unmarshal(body, &message) == nil && message.Method == "tools/call"
+}
+
+// reply answers a message with an error, before anything is made of it.
+func reply(w http.ResponseWriter, status int, body []byte, code int, why error) {
 	var message struct {
 		ID json.RawMessage `json:"id"`
 	}
-	status := http.StatusOK
 	if json.Unmarshal(body, &message) != nil || len(message.ID) == 0 {
 		status, message.ID = http.StatusBadRequest, json.RawMessage("null")
 	}
 	answer, err := json.Marshal(map[string]any{
-		"jsonrpc": "2.0", "id": message.ID, "error": map[string]any{"code": -32700, "message": fault.TextOf(why)},
+		"jsonrpc": "2.0", "id": message.ID, "error": map[string]any{"code": code, "message": fault.TextOf(why)},
 	})
 	if err != nil {
 		status, answer = http.StatusBadRequest, nil
@@ -172,12 +193,16 @@ func (s *Server) answer(op *ops.Op, f *form.Form) sdk.ToolHandler {
 }
 
 func (s *Server) call(ctx context.Context, op *ops.Op, f *form.Form, r *sdk.CallToolRequest) (any, error) {
-	var who model.Caller
+	var c calling
 	if r.Extra != nil && r.Extra.TokenInfo != nil {
-		who, _ = r.Extra.TokenInfo.Extra["caller"].(model.Caller)
+		c, _ = r.Extra.TokenInfo.Extra["caller"].(calling)
 	}
+	who := c.who
 	if who.Name == "" {
 		return nil, fault.New(fault.Unauthenticated, "Who is calling is not known.")
+	}
+	if c.tooMuch != nil {
+		return nil, c.tooMuch
 	}
 	if err := op.Allow(who); err != nil {
 		return nil, err
@@ -198,9 +223,9 @@ func (s *Server) failed(op *ops.Op, err error) *sdk.CallToolResult {
 		level = slog.LevelError
 	}
 	s.log.Log(context.Background(), level, "a tool was not answered as asked", "tool", op.Tool, "code", row.Code, "reason", fault.ReasonOf(err), "error", err)
-	return &sdk.CallToolResult{
-		IsError: true,
-		Content: []sdk.Content{&sdk.TextContent{Text: tellFault(err)}},
-		Meta:    sdk.Meta{"writ/code": string(row.Code), "writ/reason": fault.ReasonOf(err), "writ/retry": row.Retry},
+	meta := sdk.Meta{"writ/code": string(row.Code), "writ/reason": fault.ReasonOf(err), "writ/retry": row.Retry}
+	if wait := fault.AfterOf(err); wait > 0 {
+		meta["writ/retry_after"] = wait
 	}
+	return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: tellFault(err)}}, Meta: meta}
 }

@@ -24,6 +24,9 @@ type proposeIn struct {
 }
 
 func changePropose(ctx context.Context, g *Gate, who model.Caller, in *proposeIn) (api.Change, error) {
+	if err := g.Limits.Proposal(who); err != nil {
+		return api.Change{}, err
+	}
 	return shown(g.Pipeline.Propose(ctx, who, requestOf(in.Body), in.Key))
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"writ/api"
 	"writ/fault"
+	"writ/gate/internal/auth"
 	"writ/gate/internal/model"
 	"writ/gate/internal/pipeline"
 	"writ/ledger"
@@ -24,6 +25,8 @@ type Gate struct {
 	// ExecutorKey is the public key that receipts are signed with.
 	ExecutorKey ed25519.PublicKey
 	Version     string
+	// Limits is how much each principal may ask; nil sets no limit.
+	Limits *auth.Limits
 }
 
 // Record is the audit as others may look at it.

@@ -40,6 +40,19 @@ func (p *Pipeline) intake(ctx context.Context, who model.Caller, r model.Request
 	if err != nil {
 		return nil, false, err
 	}
+	if r.RollbackOf == "" { // the way back is never closed
+		done, err := p.reserve(ctx, who)
+		if fault.CodeOf(err) == fault.Exhausted {
+			if c, wrong := p.earlier(ctx, who, &r, clientKey, digest); c != nil || wrong != nil {
+				return c, false, wrong
+			}
+			return nil, false, p.refuseRequest(ctx, who, err)
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		defer func() { done(isNew && err == nil) }()
+	}
 	err = p.update(ctx, func(tx store.Tx, now writ.Time) (err error) {
 		if c, err = became(tx, who, &r, clientKey, digest); c != nil || err != nil {
 			return err
@@ -62,9 +75,18 @@ func (p *Pipeline) intake(ctx context.Context, who model.Caller, r model.Request
 	return c, isNew, err
 }
 
+// earlier returns the change that a request became before, nil if there is none.
+func (p *Pipeline) earlier(ctx context.Context, who model.Caller, r *model.Request, clientKey string, digest writ.Digest) (c *model.Change, err error) {
+	err = p.Store.View(ctx, func(tx store.Reader) (err error) {
+		c, err = became(tx, who, r, clientKey, digest)
+		return err
+	})
+	return c, err
+}
+
 // became returns the change that a request became before, nil if there is none:
 // under the same idempotency key, or as a try to undo the same change.
-func became(tx store.Tx, who model.Caller, r *model.Request, clientKey string, digest writ.Digest) (*model.Change, error) {
+func became(tx store.Reader, who model.Caller, r *model.Request, clientKey string, digest writ.Digest) (*model.Change, error) {
 	if r.RollbackOf != "" {
 		return tried(tx, r.RollbackOf)
 	}

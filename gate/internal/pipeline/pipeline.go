@@ -35,6 +35,7 @@ type Pipeline struct {
 	news   *news
 	newest atomic.Pointer[account]
 	told   atomic.Int64 // the newest time of an event, in milliseconds
+	quota  quota
 
 	mu      sync.Mutex // of stopped, and of starting tasks
 	stopped bool
@@ -55,6 +56,8 @@ type Config struct {
 	// FirstAnswer is how long Propose waits for the decision before it answers
 	// with a change that is still being planned.
 	FirstAnswer time.Duration
+	// MaxOpen is how many changes of one requester may be open; 0 is any number.
+	MaxOpen int
 }
 
 // Audit makes the audit file hold every event. While it cannot, nothing is executed.

@@ -17,6 +17,7 @@ import (
 	"reflect"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 
 	"writ"
@@ -92,7 +93,7 @@ func New(c Config) (http.Handler, error) {
 				s.problem(w, r, err)
 				return
 			}
-			serve(w, r, who)
+			serve(w, r, who) // it counts the calls, and answers in its own words
 		})
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { s.nothing(w, r, mux) })
@@ -149,6 +150,9 @@ func sameOrigin(origins []string, host string) bool {
 func (s *server) answer(f func(*http.Request, model.Caller) (any, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, err := s.caller(r)
+		if err == nil {
+			err = s.Gate.Limits.Request(who)
+		}
 		if err != nil {
 			s.problem(w, r, err)
 			return
@@ -162,8 +166,18 @@ func (s *server) answer(f func(*http.Request, model.Caller) (any, error)) http.H
 	})
 }
 
-// caller tells who calls.
+// caller tells who calls. Those who are not let in are counted.
 func (s *server) caller(r *http.Request) (model.Caller, error) {
+	who, err := s.known(r)
+	if fault.CodeOf(err) == fault.Unauthenticated {
+		if often := s.Gate.Limits.Stranger(r.RemoteAddr); often != nil {
+			err = often
+		}
+	}
+	return who, err
+}
+
+func (s *server) known(r *http.Request) (model.Caller, error) {
 	given := r.Header.Values("Authorization")
 	if len(given) != 1 {
 		return model.Caller{}, fault.New(fault.Unauthenticated, "The call needs one bearer token in the header Authorization.").Because("no_token")
@@ -197,6 +211,9 @@ func (s *server) problem(w http.ResponseWriter, r *http.Request, err error) {
 		"code", row.Code, "reason", fault.ReasonOf(err), "error", fault.TextOf(err), "cause", cause(err))
 	if row.Code == fault.Unauthenticated {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="writ"`)
+	}
+	if wait := fault.AfterOf(err); wait > 0 {
+		w.Header().Set("Retry-After", strconv.FormatInt(wait, 10))
 	}
 	s.send(w, r, status, "application/problem+json", api.Problem{
 		Type: problemType(row.Code), Title: row.Title, Status: status,
