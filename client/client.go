@@ -1,17 +1,21 @@
-// Package client asks the gate over its REST API, on a Unix socket or on
-// loopback. Its errors carry the code, the reason and the sentence that the
+// Package client asks the gate over its REST API, on a Unix socket, on loopback
+// or over TLS. Its errors carry the code, the reason and the sentence that the
 // gate answered with.
 package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"syscall"
@@ -35,28 +39,56 @@ type Client struct {
 	http  *http.Client
 }
 
-// New returns a client for the gate at an address, either the path of its Unix
-// socket or host:port on loopback.
-func New(address, token string) (*Client, error) {
+// New returns a client for the gate at an address: the path of its Unix socket,
+// host:port on loopback, or https://host:port anywhere. The certificate of the
+// last must be vouched for by one of the machine's authorities.
+func New(address, token string) (*Client, error) { return newClient(address, token, nil) }
+
+// NewTrusting is New for a gate whose certificate, or the authority that vouches
+// for it, is in a PEM file; "" is New.
+func NewTrusting(address, token, file string) (*Client, error) {
+	if file == "" {
+		return New(address, token)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fault.Wrap(fault.Invalid, err, "The authority of the gate's certificate cannot be read from %s.", file)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(data) {
+		return nil, fault.New(fault.Invalid, "There is no certificate in PEM in %s.", file)
+	}
+	return newClient(address, token, roots)
+}
+
+func newClient(address, token string, roots *x509.CertPool) (*Client, error) {
 	var d net.Dialer
+	dialed := address
 	t := &http.Transport{
-		// No proxy: the token must not leave the machine.
+		// No proxy: the token goes to the gate and nowhere else.
 		Proxy:             nil,
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			if strings.HasPrefix(address, "/") {
 				return d.DialContext(ctx, "unix", address)
 			}
-			return d.DialContext(ctx, "tcp", address)
+			return d.DialContext(ctx, "tcp", dialed)
 		},
+		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
 	}
 	c := &Client{base: "http://localhost", at: address, token: token}
-	if !strings.HasPrefix(address, "/") {
-		host, _, err := net.SplitHostPort(address)
-		if err != nil || !loopback(host) {
-			return nil, fault.New(fault.Invalid, "%q is no place of a gate: give the path of its socket, or 127.0.0.1 and a port.", address)
+	switch host, _, err := net.SplitHostPort(address); {
+	case strings.HasPrefix(address, "/"):
+	case strings.HasPrefix(address, "https://"):
+		u, err := url.Parse(address)
+		if err != nil || u.Hostname() == "" || strings.Trim(u.Path, "/")+u.RawQuery+u.Fragment != "" || u.User != nil {
+			return nil, fault.New(fault.Invalid, "%q is no place of a gate: give https://, its name and its port, and nothing else.", address)
 		}
+		c.base, dialed = "https://"+u.Host, net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "443"))
+	case err == nil && loopback(host):
 		c.base = "http://" + address
+	default:
+		return nil, fault.New(fault.Invalid, "%q is no place of a gate: give the path of its socket, 127.0.0.1 and a port, or https://, its name and its port.", address)
 	}
 	c.http = &http.Client{
 		Transport: t,
@@ -160,7 +192,10 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 		return ctx.Err()
 	}
 	var op *net.OpError
+	var cert *tls.CertificateVerificationError
 	switch {
+	case errors.As(err, &cert):
+		return fault.Wrap(fault.Unavailable, err, "The certificate of what answers at %s is not one to trust: %v. If it is your gate, name the file of its authority: gate_ca in writ.yaml, or --ca", c.at, cert.Err).Because("certificate")
 	case errors.Is(err, syscall.EACCES):
 		return fault.Wrap(fault.Denied, err, "The socket %s is not yours. Run this as the user that runs the gate.", c.at)
 	case errors.As(err, &op) && op.Op == "dial":

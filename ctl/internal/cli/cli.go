@@ -232,5 +232,5 @@ func (p *program) gate(c capacity) (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client.New(h.gateAddress(), token)
+	return client.NewTrusting(h.gateAddress(), token, h.authority())
 }

@@ -31,7 +31,7 @@ type connectionFile struct {
 
 func (p *program) connectCommand() *cobra.Command {
 	var write, lockdown, user bool
-	var tokenFile, address, url string
+	var tokenFile, address, ca, url string
 	var names []string
 	for _, c := range connect.Clients() {
 		names = append(names, c.Name)
@@ -59,7 +59,7 @@ all that the user does. A file that --write changes is kept as NAME.before-writ.
 			if err != nil {
 				return err
 			}
-			a, err := p.agent(orElse(tokenFile, p.env["WRIT_TOKEN_FILE"]), orElse(address, p.env["WRIT_GATE"]))
+			a, err := p.agent(orElse(tokenFile, p.env["WRIT_TOKEN_FILE"]), orElse(address, p.env["WRIT_GATE"]), orElse(ca, p.env["WRIT_CA"]))
 			if err != nil {
 				return err
 			}
@@ -98,6 +98,7 @@ all that the user does. A file that --write changes is kept as NAME.before-writ.
 	f.BoolVar(&user, "user", false, "for all that the user does, not only in this directory")
 	f.StringVar(&tokenFile, "token-file", "", "file of the agent's token")
 	f.StringVar(&address, "gate", "", "socket of the gate, or its address")
+	f.StringVar(&ca, "ca", "", "file of the authority of the gate's certificate")
 	f.StringVar(&url, "url", "", "of the gate, for a client that starts no command")
 	return cmd
 }
@@ -127,8 +128,16 @@ func serverOf(a agent, url string) (connect.Server, error) {
 	if err != nil {
 		return connect.Server{}, fault.Wrap(fault.Unavailable, err, "The current directory cannot be found.")
 	}
+	command := []string{self, "mcp", "--token-file", file, "--gate", a.gate}
+	if a.ca != "" {
+		ca, err := filepath.Abs(a.ca)
+		if err != nil {
+			return connect.Server{}, fault.Wrap(fault.Unavailable, err, "The current directory cannot be found.")
+		}
+		command = append(command, "--ca", ca)
+	}
 	return connect.Server{
-		Command: []string{self, "mcp", "--token-file", file, "--gate", a.gate},
+		Command: command,
 		URL:     url, Token: file, Private: filepath.Dir(file),
 	}, nil
 }
@@ -136,7 +145,7 @@ func serverOf(a agent, url string) (connect.Server, error) {
 // answers asks the gate with the agent's token, so that a wrong one is found here
 // and not by the agent. A gate that does not run now is no mistake.
 func (p *program) answers(cmd *cobra.Command, a agent) (string, error) {
-	g, err := client.New(a.gate, a.token)
+	g, err := client.NewTrusting(a.gate, a.token, a.ca)
 	if err != nil {
 		return "", err
 	}

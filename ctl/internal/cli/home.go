@@ -20,7 +20,8 @@ const homeFile = "writ.yaml"
 // home is writ.yaml and the directory it lies in.
 type home struct {
 	dir          string
-	Gate         string `yaml:"gate"`       // socket of the gate, or 127.0.0.1:port
+	Gate         string `yaml:"gate"`       // socket of the gate, 127.0.0.1:port, or https://host:port
+	GateCA       string `yaml:"gate_ca"`    // file of the authority of its certificate; "" are those of the machine
 	AskAs        string `yaml:"ask_as"`     // whose token asks
 	ApproveAs    string `yaml:"approve_as"` // whose token decides and looks
 	GateUser     string `yaml:"gate_user"`
@@ -29,6 +30,8 @@ type home struct {
 
 const homeText = `# The writ command: where the gate is, and whose token (tokens/NAME.token) is used if --as does not say.
 gate: run/gate.sock
+# gate: https://writ.example.org:7443   # a gate elsewhere, and who vouches for its certificate, if no public authority does
+# gate_ca: ca.pem
 ask_as: {{agent}}
 approve_as: {{approver}}
 
@@ -120,6 +123,14 @@ func (h *home) gateAddress() string {
 		return h.Gate
 	}
 	return h.path(h.Gate)
+}
+
+// authority is the file of the authority of the gate's certificate, or "".
+func (h *home) authority() string {
+	if h.GateCA == "" || filepath.IsAbs(h.GateCA) {
+		return h.GateCA
+	}
+	return h.path(h.GateCA)
 }
 
 var nameForm = regexp.MustCompile(`^[a-z][a-z0-9._-]{0,62}$`)

@@ -19,7 +19,7 @@ import (
 )
 
 func (p *program) mcpCommand() *cobra.Command {
-	var tokenFile, address string
+	var tokenFile, address, ca string
 	cmd := &cobra.Command{
 		Use:   "mcp",
 		Short: "Offer the gate to an agent as MCP tools, on standard input and output",
@@ -29,14 +29,15 @@ nothing, and holds the token of an agent, which can never approve. The gate may 
 and started again meanwhile.
 
 The token is that of ask_as in writ.yaml, or of --as. Where the agent's user has no
-writ.yaml, --token-file and --gate name both ($WRIT_TOKEN_FILE, $WRIT_GATE).`,
+writ.yaml, --token-file and --gate name both ($WRIT_TOKEN_FILE, $WRIT_GATE), and --ca who
+vouches for the certificate of a gate elsewhere ($WRIT_CA).`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			a, err := p.agent(orElse(tokenFile, p.env["WRIT_TOKEN_FILE"]), orElse(address, p.env["WRIT_GATE"]))
+			a, err := p.agent(orElse(tokenFile, p.env["WRIT_TOKEN_FILE"]), orElse(address, p.env["WRIT_GATE"]), orElse(ca, p.env["WRIT_CA"]))
 			if err != nil {
 				return err
 			}
-			g, err := client.New(a.gate, a.token)
+			g, err := client.NewTrusting(a.gate, a.token, a.ca)
 			if err != nil {
 				return err
 			}
@@ -44,7 +45,8 @@ writ.yaml, --token-file and --gate name both ($WRIT_TOKEN_FILE, $WRIT_GATE).`,
 		},
 	}
 	cmd.Flags().StringVar(&tokenFile, "token-file", "", "file of the agent's token")
-	cmd.Flags().StringVar(&address, "gate", "", "socket of the gate, or 127.0.0.1:port")
+	cmd.Flags().StringVar(&address, "gate", "", "socket of the gate, 127.0.0.1:port, or https://host:port")
+	cmd.Flags().StringVar(&ca, "ca", "", "file of the authority of the gate's certificate")
 	return cmd
 }
 
@@ -60,17 +62,19 @@ type agent struct {
 	token string
 	file  string // that the token is in
 	gate  string
+	ca    string // file of the authority of its certificate, or ""
 }
 
 // agent finds the token of an agent, and its gate.
-func (p *program) agent(file, address string) (agent, error) {
-	a := agent{file: file, gate: address}
+func (p *program) agent(file, address, ca string) (agent, error) {
+	a := agent{file: file, gate: address, ca: ca}
 	if file == "" || address == "" {
 		h, err := p.home()
 		if err != nil {
 			return agent{}, err
 		}
 		a.gate = orElse(address, h.gateAddress())
+		a.ca = orElse(ca, h.authority())
 		if file == "" {
 			who := orElse(p.as, h.AskAs)
 			a.file = h.tokenFile(who)

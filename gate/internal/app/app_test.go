@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -127,6 +128,7 @@ type gate struct {
 	stop  context.CancelFunc
 	ended chan int
 	log   *output
+	out   *output
 }
 
 // output is what a gate prints; it can be waited for.
@@ -149,23 +151,41 @@ func (h *home) start() *gate {
 	h.t.Helper()
 	ctx, stop := context.WithCancel(h.t.Context())
 	out := &output{more: make(chan struct{})}
-	g := &gate{stop: stop, ended: make(chan int, 1), log: &output{more: make(chan struct{})}}
+	g := &gate{stop: stop, ended: make(chan int, 1), log: &output{more: make(chan struct{})}, out: out}
 	go func() { g.ended <- app.Run(ctx, []string{"--dir", h.dir, "run"}, out, g.log) }()
-	for late := time.After(20 * time.Second); ; {
-		out.mu.Lock()
-		ready, more := strings.Contains(out.text.String(), "is ready on "+h.path("gate.sock")), out.more
-		out.mu.Unlock()
-		if ready {
-			return g
-		}
-		select {
-		case <-more:
-		case status := <-g.ended:
-			h.t.Fatalf("the gate ended with %d: %s", status, g.log.text.String())
-		case <-late:
-			h.t.Fatal("the gate never became ready")
-		}
+	select {
+	case <-out.has(regexp.MustCompile("is ready on " + regexp.QuoteMeta(h.path("gate.sock")))):
+		return g
+	case status := <-g.ended:
+		h.t.Fatalf("the gate ended with %d: %s", status, g.log.text.String())
+	case <-time.After(20 * time.Second):
+		h.t.Fatal("the gate never became ready")
 	}
+	return nil
+}
+
+// has returns what is closed when something was printed.
+func (o *output) has(what *regexp.Regexp) <-chan struct{} {
+	found := make(chan struct{})
+	go func() {
+		defer close(found)
+		for {
+			o.mu.Lock()
+			there, more := what.Match(o.text.Bytes()), o.more
+			o.mu.Unlock()
+			if there {
+				return
+			}
+			<-more
+		}
+	}()
+	return found
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
 }
 
 func TestRun(t *testing.T) {

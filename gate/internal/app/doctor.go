@@ -87,6 +87,10 @@ func (p *program) doctor(ctx context.Context) []api.HealthCheck {
 	if !check("config", "gate.yaml is valid", err) {
 		return checks
 	}
+	if c.Listen.TLS.Cert != "" {
+		text, err := p.examineCertificate(c)
+		check("certificate", text, err)
+	}
 	var rules *policy.Policy
 	if err = checkFile(c.Policy); err == nil {
 		rules, err = policy.Load(c.Policy)

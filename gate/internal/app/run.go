@@ -86,7 +86,7 @@ func (p *program) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	listeners, err := listen(c.Listen)
+	listeners, err := p.listen(c.Listen)
 	if err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func loadCatalog(dir string) (*catalog.Catalog, error) {
 }
 
 // listen opens the places where the gate answers.
-func listen(where config.Listen) ([]net.Listener, error) {
+func (p *program) listen(where config.Listen) ([]net.Listener, error) {
 	var all []net.Listener
 	if where.Socket != "" {
 		// What lies there is left over: another gate would hold the audit file.
@@ -212,6 +212,13 @@ func listen(where config.Listen) ([]net.Listener, error) {
 		l, err := net.Listen("tcp", where.TCP)
 		if err != nil {
 			return nil, fault.Wrap(fault.Unavailable, err, "The gate cannot listen on %s. Is something else there?", where.TCP)
+		}
+		if where.TLS.Cert != "" {
+			if l, err = p.encrypted(l, where.TLS); err != nil {
+				return nil, err
+			}
+		} else if where.Insecure {
+			p.sys.Log.Warn("the gate listens without TLS, as listen.insecure says: whoever is on the way can read the tokens", "tcp", where.TCP)
 		}
 		all = append(all, l)
 	}

@@ -73,7 +73,43 @@ type Checkpoint struct {
 // Listen is where the gate answers; at least one.
 type Listen struct {
 	Socket string `yaml:"socket"` // path of a Unix socket
-	TCP    string `yaml:"tcp"`    // 127.0.0.1:port or [::1]:port
+	TCP    string `yaml:"tcp"`    // an address of this machine and a port
+	TLS    TLS    `yaml:"tls"`    // for tcp
+	// Insecure says that tcp may be reached from elsewhere without TLS.
+	Insecure bool `yaml:"insecure"`
+}
+
+// TLS is the gate's certificate, with those that vouch for it, and its key, in PEM
+// files that are read again when they changed. Without one there is no TLS.
+type TLS struct {
+	Cert string `yaml:"cert"`
+	Key  string `yaml:"key"`
+}
+
+// check returns what is wrong with where the gate answers.
+func (l *Listen) check(hosts []string) (problems []string) {
+	wrong := func(holds bool, format string, args ...any) {
+		if !holds {
+			problems = append(problems, fmt.Sprintf(format, args...))
+		}
+	}
+	wrong(l.Socket != "" || l.TCP != "", "listen: give a socket, or tcp, or both")
+	wrong(len(l.Socket) <= maxSocket, "listen.socket: a path has at most %d bytes, this one %d: choose a shorter directory", maxSocket, len(l.Socket))
+	wrong((l.TLS.Cert == "") == (l.TLS.Key == ""), "listen.tls: give cert and key, or neither")
+	wrong(l.TLS.Cert == "" || !l.Insecure, "listen.insecure: there is a certificate, so leave it out")
+	if l.TCP == "" {
+		wrong(l.TLS.Cert == "" && !l.Insecure, "listen: tls and insecure are of tcp, which is not given")
+		return problems
+	}
+	host, port, err := net.SplitHostPort(l.TCP)
+	ip := net.ParseIP(host)
+	wrong(err == nil && port != "" && ip != nil, "listen.tcp: %q is no address of this machine with a port, as 127.0.0.1:7443", l.TCP)
+	if ip != nil && !ip.IsLoopback() {
+		wrong(l.TLS.Cert != "" || l.Insecure, "listen.tcp: %q can be reached from elsewhere, and without TLS everybody on the way reads the tokens. "+
+			"Give listen.tls a cert and a key, or listen on 127.0.0.1; if what is on the way encrypts by itself, say listen.insecure: true", l.TCP)
+		wrong(len(hosts) > 0, "hosts: %q can be reached from elsewhere, so name what the callers call the gate, or they are all refused", l.TCP)
+	}
+	return problems
 }
 
 // Executor is the other process.
@@ -102,7 +138,7 @@ func Load(dir string) (*Config, error) {
 	if err := yaml.Load(data, c, yaml.WithKnownFields()); err != nil {
 		return nil, fault.Wrap(fault.Invalid, err, "%s is not valid: %v", path, err)
 	}
-	for _, p := range []*string{&c.Listen.Socket, &c.Executor.Socket, &c.Catalog, &c.Policy, &c.Audit, &c.Checkpoint.Path} {
+	for _, p := range []*string{&c.Listen.Socket, &c.Executor.Socket, &c.Catalog, &c.Policy, &c.Audit, &c.Checkpoint.Path, &c.Listen.TLS.Cert, &c.Listen.TLS.Key} {
 		if *p != "" && !filepath.IsAbs(*p) {
 			*p = filepath.Join(dir, *p)
 		}
@@ -126,13 +162,9 @@ func (c *Config) check() []string {
 			problems = append(problems, fmt.Sprintf(format, args...))
 		}
 	}
-	wrong(c.Listen.Socket != "" || c.Listen.TCP != "", "listen: give a socket, or tcp, or both")
-	wrong(len(c.Listen.Socket) <= maxSocket, "listen.socket: a path has at most %d bytes, this one %d: choose a shorter directory", maxSocket, len(c.Listen.Socket))
-	if c.Listen.TCP != "" {
-		wrong(loopback(c.Listen.TCP), "listen.tcp: %q is not 127.0.0.1 or [::1] with a port; to be reached from elsewhere, put a TLS proxy before the gate and name it in hosts", c.Listen.TCP)
-	}
+	problems = append(problems, c.Listen.check(c.Hosts)...)
 	for i, h := range c.Hosts {
-		wrong(hostForm.MatchString(h), "hosts[%d]: %q is no host name in lower case without a port", i, h)
+		wrong(hostForm.MatchString(h) || net.ParseIP(h) != nil, "hosts[%d]: %q is no host name in lower case, and no address, without a port", i, h)
 	}
 	wrong(nameForm.MatchString(c.Executor.Name), "executor.name: %q is no name; see executor.yaml", c.Executor.Name)
 	wrong(c.Executor.Socket != "", "executor.socket: is missing; see executor.yaml")
@@ -176,10 +208,3 @@ func endpoint(text string) bool {
 
 // Path returns the path of a file of the gate's directory.
 func (c *Config) Path(name string) string { return filepath.Join(c.Dir, name) }
-
-// loopback reports whether host:port names an address of this machine alone.
-func loopback(address string) bool {
-	host, port, err := net.SplitHostPort(address)
-	ip := net.ParseIP(host)
-	return err == nil && port != "" && ip != nil && ip.IsLoopback()
-}

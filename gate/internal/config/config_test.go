@@ -82,8 +82,8 @@ func TestLoad_refuses(t *testing.T) {
 	for _, text := range []string{
 		good,                                               // listens nowhere
 		good + "listen: {tcp: 'localhost:80'}\n",           // a name may resolve to anything
-		good + "listen: {tcp: '192.0.2.1:80'}\n",           // reachable from elsewhere
-		good + "listen: {tcp: ':80'}\n",                    // every address
+		good + "listen: {tcp: ':80'}\n",                    // no address
+		good + "listen: {tcp: '127.0.0.1:'}\n",             // no port
 		good + "listen: {socket: s}\npolcy: x.yaml\n",      // unknown key
 		good + "listen: {socket: s}\nlisten: {tcp: x}\n",   // a key twice
 		good + "listen: {socket: s}\n---\nepoch: 2\n",      // a second document
@@ -93,6 +93,40 @@ func TestLoad_refuses(t *testing.T) {
 	} {
 		if _, _, err := load(t, text); err == nil {
 			t.Errorf("accepted:\n%s", text)
+		}
+	}
+}
+
+// TestLoad_elsewhere: what can be reached from elsewhere has a certificate, or
+// says that it does without, and knows its name.
+func TestLoad_elsewhere(t *testing.T) {
+	t.Parallel()
+	executor := "executor: {name: local, socket: e.sock, key: " + key + "}\n"
+	const hosts = "hosts: [writ.example.org, 192.0.2.1, '2001:db8::1']\n"
+	for text, want := range map[string]string{
+		"listen: {tcp: '192.0.2.1:80', tls: {cert: c, key: k}}\n" + hosts:                 "",
+		"listen: {tcp: '0.0.0.0:80', insecure: true}\n" + hosts:                           "",
+		"listen: {tcp: '[::]:80', tls: {cert: c, key: k}}\n" + hosts:                      "",
+		"listen: {tcp: '127.0.0.1:80', tls: {cert: c, key: k}}\n":                         "",
+		"listen: {tcp: '127.0.0.1:80'}\n":                                                 "",
+		"listen: {tcp: '192.0.2.1:80'}\n" + hosts:                                         "everybody on the way reads the tokens",
+		"listen: {tcp: '0.0.0.0:80'}\n" + hosts:                                           "everybody on the way reads the tokens",
+		"listen: {tcp: '[::]:80', insecure: false}\n" + hosts:                             "everybody on the way reads the tokens",
+		"listen: {tcp: '192.0.2.1:80', tls: {cert: c, key: k}}\n":                         "hosts:",
+		"listen: {tcp: '127.0.0.1:80', tls: {cert: c}}\n":                                 "listen.tls:",
+		"listen: {tcp: '192.0.2.1:80', tls: {key: k}}\n" + hosts:                          "listen.tls:",
+		"listen: {tcp: '192.0.2.1:80', insecure: true, tls: {cert: c, key: k}}\n" + hosts: "listen.insecure:",
+		"listen: {socket: s, tls: {cert: c, key: k}}\n":                                   "which is not given",
+		"listen: {socket: s, insecure: true}\n":                                           "which is not given",
+	} {
+		c, dir, err := load(t, executor+text)
+		switch {
+		case want == "" && err != nil:
+			t.Errorf("%s: %v", text, err)
+		case want == "" && c.Listen.TLS.Cert != "" && c.Listen.TLS != (config.TLS{Cert: filepath.Join(dir, "c"), Key: filepath.Join(dir, "k")}):
+			t.Errorf("%s: %+v", text, c.Listen.TLS)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%s: %v", text, err)
 		}
 	}
 }

@@ -18,9 +18,10 @@ const example = `# The gate: decides, and cannot act. Check this file with: writ
 
 listen:
   socket: "{{socket}}"
-  # tcp: 127.0.0.1:7443        # loopback only; clients still need their token
+  # tcp: 127.0.0.1:7443        # clients still need their token; another address needs TLS and hosts
+  # tls: {cert: gate.crt, key: gate.pem}   # read again when they change
 
-# hosts: [writ.example.org]    # names of a TLS proxy before the gate; loopback is always allowed
+# hosts: [writ.example.org]    # what callers elsewhere, or a proxy before the gate, call it; loopback is always allowed
 
 executor:                      # the process that acts; its answers count only if they are signed with this key
   name: "{{name}}"
