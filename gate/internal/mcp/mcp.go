@@ -117,16 +117,16 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, who model.Caller)
 	if err != nil {
 		return // nobody is there any more
 	}
-	// The SDK takes the last of two members of one name; another reader in the
-	// way may have looked at the first.
-	if _, err := writ.Parse(body); r.Method == http.MethodPost && err != nil {
-		reply(w, http.StatusOK, body, -32700, err)
-		return
-	}
 	tooMuch := s.gate.Limits.Request(who)
 	if tooMuch != nil && !callsTool(body) {
 		w.Header().Set("Retry-After", strconv.FormatInt(fault.AfterOf(tooMuch), 10))
 		reply(w, http.StatusTooManyRequests, body, -32603, tooMuch)
+		return
+	}
+	// The SDK takes the last of two members of one name; another reader in the
+	// way may have looked at the first.
+	if _, err := writ.Parse(body); r.Method == http.MethodPost && err != nil {
+		reply(w, http.StatusOK, body, -32700, err)
 		return
 	}
 	r = r.WithContext(context.WithValue(r.Context(), callerKey{}, calling{who, tooMuch}))
@@ -159,7 +159,7 @@ func reply(w http.ResponseWriter, status int, body []byte, code int, why error) 
 		ID json.RawMessage `json:"id"`
 	}
 	if json.Unmarshal(body, &message) != nil || len(message.ID) == 0 {
-		status, message.ID = http.StatusBadRequest, json.RawMessage("null")
+		status, message.ID = max(status, http.StatusBadRequest), json.RawMessage("null")
 	}
 	answer, err := json.Marshal(map[string]any{
 		"jsonrpc": "2.0", "id": message.ID, "error": map[string]any{"code": code, "message": fault.TextOf(why)},
