@@ -160,7 +160,8 @@ type Reconciled struct {
 
 // Changes is a page of changes, newest first.
 type Changes struct {
-	Changes []Change `json:"changes"`
+	Changes    []Change `json:"changes"`
+	NextCursor string   `json:"next_cursor" doc:"Gives the next page; empty on the last"`
 }
 
 // Review is what an approver reads, rendered by the gate, and what they agree to.

@@ -38,7 +38,8 @@ type Systems struct {
 
 // Events is a page of audit events, each exactly as in the audit.
 type Events struct {
-	Events []json.RawMessage `json:"events"`
+	Events     []json.RawMessage `json:"events"`
+	NextCursor string            `json:"next_cursor" doc:"Gives the next page; empty on the last"`
 }
 
 // Checkpoint stands for all audit events so far.

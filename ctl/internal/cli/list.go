@@ -35,6 +35,9 @@ func (p *program) listCommand() *cobra.Command {
 						row(c.ID, c.State, age(now, c.RequestedAt), c.RequestedBy.Name, summary(c))
 					}
 				})
+				if n := len(list.Changes); list.NextCursor != "" && n > 0 {
+					p.say("There are older ones: writ list --before %s", line(list.Changes[n-1].ID))
+				}
 			})
 			return nil
 		},

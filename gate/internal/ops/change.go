@@ -33,11 +33,24 @@ func changePropose(ctx context.Context, g *Gate, who model.Caller, in *proposeIn
 type changesIn struct {
 	State  string `query:"state" maxLength:"32" enum:"proposed,planned,denied,awaiting_approval,approved,rejected,expired,cancelled,claimed,executing,verifying,done,failed,unverified,unknown,rolling_back,rolled_back,rollback_failed" doc:"Only changes in this state"`
 	Before string `query:"before" maxLength:"64" doc:"Only changes older than this id"`
+	Cursor string `query:"cursor" maxLength:"512" doc:"next_cursor of the page before, with the same state"`
 	Limit  int64  `query:"limit" minimum:"1" maximum:"1000" doc:"At most so many; 100, if left out"`
 }
 
 func changeList(ctx context.Context, g *Gate, who model.Caller, in *changesIn) (api.Changes, error) {
-	f := store.ChangeFilter{Before: in.Before, Limit: int(in.Limit)}
+	before, err := after(in.Cursor, api.ChangeList, in.State)
+	switch {
+	case err != nil:
+		return api.Changes{}, err
+	case before == "":
+		before = in.Before
+	case in.Before != "":
+		return api.Changes{}, fault.New(fault.Invalid, "Give either cursor or before.")
+	}
+	if in.Limit == 0 {
+		in.Limit = 100
+	}
+	f := store.ChangeFilter{Before: before, Limit: int(in.Limit) + 1}
 	if in.State != "" {
 		if !slices.Contains(model.States(), model.State(in.State)) {
 			return api.Changes{}, fault.New(fault.Invalid, "There is no such state. The states are %v.", model.States())
@@ -49,8 +62,12 @@ func changeList(ctx context.Context, g *Gate, who model.Caller, in *changesIn) (
 		return api.Changes{}, err
 	}
 	out := api.Changes{Changes: []api.Change{}}
+	list, more := page(list, int(in.Limit))
 	for _, c := range list {
 		out.Changes = append(out.Changes, changeOf(c))
+	}
+	if more {
+		out.NextCursor = cursor(api.ChangeList, in.State, list[len(list)-1].ID)
 	}
 	return out, nil
 }

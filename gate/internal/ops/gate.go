@@ -3,6 +3,7 @@ package ops
 import (
 	"context"
 	"encoding/json"
+	"strconv"
 
 	"writ"
 	"writ/api"
@@ -60,17 +61,36 @@ func systemList(ctx context.Context, g *Gate, _ model.Caller, _ *none) (api.Syst
 type eventsIn struct {
 	Change string `query:"change" maxLength:"64" doc:"Only events of this change"`
 	After  int64  `query:"after" minimum:"0" doc:"Only events with a higher sequence"`
+	Cursor string `query:"cursor" maxLength:"512" doc:"next_cursor of the page before, with the same change"`
 	Limit  int64  `query:"limit" minimum:"1" maximum:"1000" doc:"At most so many; 1000, if left out"`
 }
 
 func eventList(ctx context.Context, g *Gate, who model.Caller, in *eventsIn) (api.Events, error) {
-	lines, err := g.Pipeline.Events(ctx, who, store.EventFilter{ChangeID: in.Change, After: in.After, Limit: int(in.Limit)})
+	from, err := after(in.Cursor, api.EventList, in.Change)
 	if err != nil {
 		return api.Events{}, err
 	}
+	if from != "" {
+		sequence, err := strconv.ParseInt(from, 10, 64)
+		if err != nil || in.After != 0 {
+			return api.Events{}, fault.Wrap(fault.Invalid, err, "Give either a cursor, as it was answered, or after.")
+		}
+		in.After = sequence
+	}
+	if in.Limit == 0 {
+		in.Limit = eventPage
+	}
+	lines, err := g.Pipeline.Events(ctx, who, store.EventFilter{ChangeID: in.Change, After: in.After, Limit: int(in.Limit) + 1})
+	if err != nil {
+		return api.Events{}, err
+	}
+	lines, more := page(lines, int(in.Limit))
 	out := api.Events{Events: []json.RawMessage{}}
 	for _, l := range lines {
 		out.Events = append(out.Events, l.Bytes)
+	}
+	if more {
+		out.NextCursor = cursor(api.EventList, in.Change, strconv.FormatInt(lines[len(lines)-1].Sequence, 10))
 	}
 	return out, nil
 }

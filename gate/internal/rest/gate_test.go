@@ -28,13 +28,13 @@ type gate struct {
 	doc      *document
 }
 
-func newGate(t testing.TB) *gate {
+func newGate(t testing.TB, origins ...string) *gate {
 	t.Helper()
 	made := gatetest.New(t)
 	g := &gate{t: t, executor: made.Executor, dir: made.Dir, tokens: made.Tokens, log: &bytes.Buffer{}}
 	var err error
 	g.handler, err = rest.New(rest.Config{
-		Gate: made.Gate, Who: made.Who, Hosts: []string{"writ.example.org"},
+		Gate: made.Gate, Who: made.Who, Hosts: []string{"writ.example.org"}, Origins: origins,
 		Log: slog.New(slog.NewTextHandler(g.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	if err != nil {

@@ -4,7 +4,8 @@
 // It reads strictly: a body with a member that is unknown, spelt in another
 // case or given twice is refused, and so is a query that names one. It trusts
 // no browser: a Host that is not this machine or a configured name, and an
-// Origin that is not the gate's own, are refused before anything is read.
+// Origin that is neither the gate's own nor configured, are refused before
+// anything is read.
 package rest
 
 import (
@@ -32,6 +33,8 @@ type Config struct {
 	Gate  *ops.Gate
 	Who   Authenticator
 	Hosts []string // names that a Host header may hold besides loopback
+	// Origins are those of pages elsewhere that may ask, as https://chat.example.org.
+	Origins []string
 	// More are other ways in, by path. They stand behind the same guard.
 	More map[string]Way
 	Log  *slog.Logger
@@ -66,6 +69,9 @@ func New(c Config) (http.Handler, error) {
 		tools.add(&op)
 		mux.Handle(op.Method+" "+op.Path, s.answer(func(r *http.Request, who model.Caller) (any, error) {
 			if err := op.Allow(who); err != nil {
+				return nil, err
+			}
+			if err := decidable(r, &op); err != nil {
 				return nil, err
 			}
 			input, err := read(in, r)
@@ -121,8 +127,7 @@ func (s *server) guard(next http.Handler) http.Handler {
 			s.problem(w, r, fault.New(fault.Denied, "The Host header names another machine. To allow the name, add it to hosts in gate.yaml.").Because("wrong_host"))
 			return
 		}
-		if origins, sent := r.Header["Origin"]; sent && !sameOrigin(origins, r.Host) {
-			s.problem(w, r, fault.New(fault.Denied, "The call comes from a page of another origin.").Because("wrong_origin"))
+		if origins, sent := r.Header["Origin"]; sent && !sameOrigin(origins, r.Host) && !s.letIn(w, r, origins) {
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -1,0 +1,66 @@
+package rest_test
+
+import (
+	"fmt"
+	"net/url"
+	"testing"
+
+	"writ/api"
+)
+
+// TestPages: pages are without gaps and without repetition, whatever is new meanwhile.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	g := newGate(t)
+	want := map[string]bool{}
+	for range 5 {
+		want[g.propose().ID] = true
+	}
+	next := ""
+	for n := 0; len(want) > 0; n++ {
+		list := call[api.Changes](g, "auditor", "GET", "/v1/changes?limit=2&cursor="+url.QueryEscape(next), "")
+		for _, c := range list.Changes {
+			if !want[c.ID] {
+				t.Errorf("page %d has %s, which is new or was on a page before", n, c.ID)
+			}
+			delete(want, c.ID)
+		}
+		g.propose()
+		if next = list.NextCursor; (next == "") != (len(want) == 0) || n > 5 {
+			t.Fatalf("page %d: %d are missing, and the next page is %q", n, len(want), next)
+		}
+	}
+	last := 0
+	for n, next := 0, ""; n == 0 || next != ""; n++ {
+		list := call[api.Events](g, "auditor", "GET", "/v1/events?limit=7&cursor="+url.QueryEscape(next), "")
+		next, last = list.NextCursor, last+len(list.Events)
+		if n > 50 {
+			t.Fatal("the pages of events do not end")
+		}
+	}
+	if all := len(call[api.Events](g, "auditor", "GET", "/v1/events", "").Events); all != last {
+		t.Errorf("%d events on pages, %d in all", last, all)
+	}
+}
+
+// TestPages_cursor: a cursor fits its own list only.
+func TestPages_cursor(t *testing.T) {
+	t.Parallel()
+	g := newGate(t)
+	id := g.propose().ID
+	g.propose()
+	changes := call[api.Changes](g, "auditor", "GET", "/v1/changes?limit=1", "").NextCursor
+	events := call[api.Events](g, "auditor", "GET", "/v1/events?limit=1", "").NextCursor
+	for _, path := range []string{
+		"/v1/changes?cursor=" + events, "/v1/events?cursor=" + changes, "/v1/changes?state=done&cursor=" + changes,
+		"/v1/changes?before=" + id + "&cursor=" + changes, "/v1/events?after=1&cursor=" + events, "/v1/events?change=" + id + "&cursor=" + events,
+		"/v1/changes?cursor=x", "/v1/changes?cursor=AAAA", "/v1/events?cursor=" + fmt.Sprintf("%0600d", 0),
+	} {
+		if p := g.refused(g.request("auditor", "GET", path, "")); p.Status != 400 {
+			t.Errorf("%s: %+v", path, p)
+		}
+	}
+	if list := call[api.Changes](g, "other", "GET", "/v1/changes?cursor="+changes, ""); len(list.Changes) != 0 {
+		t.Error("a cursor shows somebody else's changes")
+	}
+}
