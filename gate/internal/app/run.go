@@ -80,7 +80,7 @@ func (p *program) run(ctx context.Context) (err error) {
 	}
 	p.sys.Log.Info("the list of tools is made", "digest", tools.Digest())
 	handler, err := rest.New(rest.Config{
-		Gate: gate, Who: c.principals, Hosts: c.Hosts, Log: p.sys.Log,
+		Gate: gate, Who: c.principals, Hosts: c.Hosts, Origins: c.Origins, Log: p.sys.Log,
 		More: map[string]rest.Way{mcp.Path: tools.Serve},
 	})
 	if err != nil {

@@ -42,9 +42,11 @@ type Config struct {
 	Listen   Listen   `yaml:"listen"`
 	Hosts    []string `yaml:"hosts"` // names that a Host header may hold besides loopback
 	Executor Executor `yaml:"executor"`
-	Catalog  string   `yaml:"catalog"` // directory; "" is the shipped catalog
-	Policy   string   `yaml:"policy"`
-	Audit    string   `yaml:"audit"` // the directory of the ledger that holds every event
+	// Origins are those of pages elsewhere that may ask, but never decide.
+	Origins []string `yaml:"origins"`
+	Catalog string   `yaml:"catalog"` // directory; "" is the shipped catalog
+	Policy  string   `yaml:"policy"`
+	Audit   string   `yaml:"audit"` // the directory of the ledger that holds every event
 	// Checkpoint is when events are signed, and where the signature is copied to.
 	Checkpoint Checkpoint `yaml:"checkpoint"`
 	// FirstAnswer is how long a proposal waits for its decision.
@@ -150,8 +152,9 @@ func Load(dir string) (*Config, error) {
 }
 
 var (
-	nameForm = regexp.MustCompile(`^[a-z][a-z0-9._-]{0,62}$`)
-	hostForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
+	nameForm   = regexp.MustCompile(`^[a-z][a-z0-9._-]{0,62}$`)
+	originForm = regexp.MustCompile(`^https?://([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:]+\])(:[1-9][0-9]{0,4})?$`)
+	hostForm   = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
 )
 
 // check returns every problem, each with its place.
@@ -173,6 +176,9 @@ func (c *Config) check() []string {
 	wrong(err == nil, "executor.key: is not the executor's public key, 32 bytes in base64; writ-executor init prints it")
 	wrong(c.Policy != "", "policy: is missing; without a policy everything is denied")
 	wrong(c.Audit != "", "audit: is missing; without an audit nothing is carried out")
+	for i, o := range c.Origins {
+		wrong(originForm.MatchString(o), "origins[%d]: %q is no origin, as https://chat.example.org or http://localhost:3000, in lower case and without a path", i, o)
+	}
 	k := c.Checkpoint
 	wrong(k.Every >= 100*time.Millisecond && k.Every <= time.Hour, "checkpoint.every: %s is not 100ms to 1h", k.Every)
 	wrong(k.URL == "" || endpoint(k.URL), "checkpoint.url: %q is no http or https address without a user", k.URL)

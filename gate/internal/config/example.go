@@ -28,6 +28,8 @@ executor:                      # the process that acts; its answers count only i
   socket: "{{executor}}"
   key: "{{key}}"
 
+# origins: [https://chat.example.org]   # pages elsewhere that may ask from a browser, but never decide
+
 catalog: "{{catalog}}"         # the actions; "" is the shipped catalog
 policy: policy.yaml            # what may run alone, what people must approve, what is denied
 audit: audit                   # directory of the ledger of every event; keep it on a disk that does not fill up
