@@ -2,7 +2,7 @@
 // can be verified without writ running, and the five sentences that follow from
 // them.
 //
-// The files, all JSON but the last two:
+// The files, all JSON but the last two. Those that a change has not come to are absent:
 //
 //	request.json       the request; its digest is in the envelope
 //	preview.json       what was shown would change; its digest is in the envelope
@@ -10,6 +10,7 @@
 //	writ.json          the writ as the gate signed it, with the approvals; absent if there was none
 //	receipts/0001.json the receipts as the executor signed them, by sequence
 //	events.json        every event of the change as it stands in the audit, with its inclusion proof
+//	cosigned.json      checkpoints that witnesses have signed, with the proof that the one below continues them
 //	keys.json          the public keys of gate and executor, to be compared with those one knows
 //	checkpoint         a signed checkpoint of the gate's audit that covers those events
 //	seams.jsonl        the first lines of the audit's segments, from which follows who may sign it
@@ -35,6 +36,7 @@ const (
 	Writ       = "writ.json"
 	Receipts   = "receipts/"
 	Events     = "events.json"
+	Witnessed  = "cosigned.json"
 	Keys       = "keys.json"
 	Checkpoint = "checkpoint"
 	Seams      = "seams.jsonl"
@@ -47,6 +49,12 @@ type Event struct {
 	Proof    []ledger.Hash `json:"proof"`
 }
 
+// Cosigned is a checkpoint that a witness has signed.
+type Cosigned struct {
+	Checkpoint string        `json:"checkpoint"`
+	Proof      []ledger.Hash `json:"proof"`
+}
+
 // KeyPair is the content of keys.json: public keys in base64.
 type KeyPair struct {
 	Gate     ed25519.PublicKey `json:"gate"`
@@ -55,15 +63,16 @@ type KeyPair struct {
 
 // Account is what the files prove.
 type Account struct {
-	ChangeID  string     `json:"change_id"`
-	Origin    string     `json:"origin"` // of the gate's audit
-	Events    int        `json:"events"` // of the change, each proven
-	Covered   int64      `json:"covered"`
-	Receipts  int        `json:"receipts"`
-	Gate      string     `json:"gate_key_id"`
-	Executor  string     `json:"executor_key_id"`
-	Backups   []string   `json:"backups"` // reference and digest of each
-	Sentences []Sentence `json:"sentences"`
+	ChangeID  string            `json:"change_id"`
+	Origin    string            `json:"origin"` // of the gate's audit
+	Events    int               `json:"events"` // of the change, each proven
+	Covered   int64             `json:"covered"`
+	Receipts  int               `json:"receipts"`
+	Gate      string            `json:"gate_key_id"`
+	Executor  string            `json:"executor_key_id"`
+	Backups   []string          `json:"backups"`   // reference and digest of each
+	Witnesses []ledger.Cosigned `json:"witnesses"` // those that were asked for
+	Sentences []Sentence        `json:"sentences"`
 }
 
 // Sentence answers one question, with the records it rests on.
@@ -93,19 +102,21 @@ type told struct {
 
 // bundle is the files on their way through verification.
 type bundle struct {
-	files    map[string][]byte
-	keys     KeyPair
-	events   []told
-	envelope *writ.Envelope
-	writ     *writ.Writ
-	receipts []writ.Receipt
-	account  Account
+	files     map[string][]byte
+	witnesses []ledger.Witness
+	keys      KeyPair
+	events    []told
+	envelope  *writ.Envelope
+	writ      *writ.Writ
+	receipts  []writ.Receipt
+	account   Account
 }
 
 // Verify checks every digest, every proof and both signatures. The keys that
-// the files name are believed; their ids are in the account, to be compared.
-func Verify(files map[string][]byte) (*Account, error) {
-	b := &bundle{files: files}
+// the files name are believed; their ids are in the account, to be compared. Each
+// of the witnesses must have signed a checkpoint that covers every event of the change.
+func Verify(files map[string][]byte, witnesses ...ledger.Witness) (*Account, error) {
+	b := &bundle{files: files, witnesses: witnesses}
 	for _, check := range []func() error{b.readKeys, b.readEvents, b.readEnvelope, b.readWrit, b.readReceipts} {
 		if err := check(); err != nil {
 			return nil, err
@@ -158,6 +169,43 @@ func (b *bundle) readEvents() error {
 		b.events = append(b.events, t)
 	}
 	b.account.Events = len(b.events)
+	return b.readWitnesses(c, seams)
+}
+
+// readWitnesses looks for the signature of each witness among those that are there.
+func (b *bundle) readWitnesses(c ledger.Checkpoint, seams [][]byte) error {
+	b.account.Witnesses = []ledger.Cosigned{}
+	if len(b.witnesses) == 0 {
+		return nil // nobody is asked for, so nobody is believed
+	}
+	var all []Cosigned
+	if text, ok := b.files[Witnessed]; ok {
+		if err := json.Unmarshal(text, &all); err != nil {
+			return wrong(err, "%s cannot be read", Witnessed)
+		}
+	}
+	last := b.events[len(b.events)-1].Sequence
+	for _, w := range b.witnesses {
+		err := wrong(nil, "it has no signature of the witness %s that covers event %d", w.Name, last)
+		for _, one := range all {
+			seen, signed, not := w.Open([]byte(one.Checkpoint))
+			if not != nil || seen.Events < last {
+				continue
+			}
+			before, _, bad := ledger.OpenSeams(seams, signed)
+			if bad == nil {
+				bad = ledger.Continues(c, before, one.Proof)
+			}
+			if bad != nil {
+				return wrong(bad, "what the witness %s has signed is refused (%s)", w.Name, fault.TextOf(bad))
+			}
+			b.account.Witnesses, err = append(b.account.Witnesses, seen), nil
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"crypto/ed25519"
 	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -221,5 +224,58 @@ func TestVerify_refusesWhatDoesNotBelong(t *testing.T) {
 	}
 	if _, err := evidence.Verify(nil); err == nil {
 		t.Error("nothing is evidence")
+	}
+}
+
+// A witness that is asked for must have signed what covers every event, for this audit.
+func TestVerify_witness(t *testing.T) {
+	t.Parallel()
+	good := files(t)
+	var seed [ed25519.SeedSize]byte
+	private := ed25519.NewKeyFromSeed(seed[:])
+	public := append([]byte{4}, private[ed25519.SeedSize:]...)
+	sum := sha256.Sum256(append([]byte("w\n"), public...))
+	w, err := ledger.ParseWitness("w+" + hex.EncodeToString(sum[:4]) + "+" + base64.StdEncoding.EncodeToString(public))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cosign := func(signed []byte) string {
+		text, _, _ := bytes.Cut(signed, []byte("\n\n"))
+		s := append(sum[:4:4], 0, 0, 0, 0, 0x6a, 0, 0, 0)
+		s = append(s, ed25519.Sign(private, fmt.Appendf(nil, "cosignature/v1\ntime %d\n%s\n", 0x6a000000, text))...)
+		note, err := w.Cosign(signed, []byte("— w "+base64.StdEncoding.EncodeToString(s)+"\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(note)
+	}
+	with := func(all ...evidence.Cosigned) map[string][]byte {
+		text, err := json.Marshal(all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := maps.Clone(good)
+		f[evidence.Witnessed] = text
+		return f
+	}
+	_, _, other, _ := log(t, "gate", writ.Object{"event": "a"}, writ.Object{"event": "b"}, writ.Object{"event": "c"}, writ.Object{"event": "d"}, writ.Object{"event": "e"})
+	_, _, older, _ := log(t, "gate", writ.Object{"event": "a"})
+	own := cosign(good[evidence.Checkpoint])
+	a, err := evidence.Verify(with(evidence.Cosigned{Checkpoint: own}), w)
+	if err != nil || len(a.Witnesses) != 1 || a.Witnesses[0].Witness != "w" || a.Witnesses[0].Events != 5 {
+		t.Errorf("%+v %v", a, err)
+	}
+	for name, f := range map[string]map[string][]byte{
+		"none":                       good,
+		"of another audit":           with(evidence.Cosigned{Checkpoint: cosign(other)}),
+		"of fewer events":            with(evidence.Cosigned{Checkpoint: cosign(older)}),
+		"with a proof too much":      with(evidence.Cosigned{Checkpoint: own, Proof: make([]ledger.Hash, 1)}),
+		"not signed":                 with(evidence.Cosigned{Checkpoint: string(good[evidence.Checkpoint])}),
+		"changed":                    with(evidence.Cosigned{Checkpoint: strings.Replace(own, "\n5\n", "\n6\n", 1)}),
+		"signed by the witness only": with(evidence.Cosigned{Checkpoint: own[:strings.Index(own, "— ")] + own[strings.LastIndex(own, "— "):]}),
+	} {
+		if a, err := evidence.Verify(f, w); fault.ReasonOf(err) != "bad_evidence" {
+			t.Errorf("%s: %+v %v", name, a, err)
+		}
 	}
 }

@@ -10,6 +10,7 @@
 //	segment/000000000001.jsonl    and so on, numbered without gaps
 //	tile/0/000, tile/0/001.p/17   the hashes of the events, in tiles
 //	tile/1/000.p/1                and those of the tiles
+//	witness/6f1c0a9d              the newest checkpoint that a witness has signed
 //
 // Nothing in it is secret, and none is needed to verify it: everything follows
 // from the public key that the first segment names, or from a checkpoint that
@@ -42,6 +43,12 @@
 //
 // The origin never changes. Its last element is the start of the SHA-256 of the
 // first public key.
+//
+// A witness signs a checkpoint as a C2SP tlog-cosignature of the version 1, when it
+// is proven that it continues the one that it signed before. The file
+// witness/ID, ID being the id of the witness's key, is the newest checkpoint that it
+// signed, with the line of its signature after the ledger's own. All who demand
+// signatures of the same witness see the same events.
 //
 // # Segments
 //

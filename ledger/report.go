@@ -12,8 +12,9 @@ type Report struct {
 	Signed   int64 // events that the ledger's own checkpoint covers
 	Kept     int64 // events that the checkpoint covers that was kept elsewhere
 	Compared bool  // there was such a checkpoint
-	Root     Hash  // of the events
-	Torn     bool  // a torn line follows them
+	Cosigned []Cosigned
+	Root     Hash // of the events
+	Torn     bool // a torn line follows them
 }
 
 // String says no more than what is certain.
@@ -29,6 +30,9 @@ func (r Report) String() string {
 	}
 	if r.Events > r.Signed {
 		text += fmt.Sprintf("; the last %d are not signed yet", r.Events-r.Signed)
+	}
+	for _, c := range r.Cosigned {
+		text += fmt.Sprintf("; the witness %s had seen the first %d of them on %s", c.Witness, c.Events, c.At)
 	}
 	if r.Torn {
 		text += "; a torn line follows"

@@ -2,12 +2,14 @@ package ledger
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 
 	"golang.org/x/mod/sumdb/tlog"
 
@@ -18,7 +20,9 @@ import (
 type Against struct {
 	Checkpoint []byte // a checkpoint that was kept elsewhere; nil if there is none
 	Key        string // the first public key, as it was noted elsewhere; "" takes the ledger's word
-	Workers    int    // 0: one a core
+	// Witnesses must have signed a checkpoint of the ledger, each.
+	Witnesses []Witness
+	Workers   int // 0: one a core
 	// Progress is told how many bytes are read, of how many.
 	Progress func(done, total int64)
 }
@@ -27,7 +31,7 @@ type Against struct {
 // is the one after the last that it reports. It needs no secret. The error of a
 // wrong ledger is fault.Invalid, with one of the reasons event_changed,
 // event_missing, bad_form, bad_segment, segment_missing, bad_checkpoint,
-// bad_tile and other_key.
+// bad_tile, other_key, not_cosigned and bad_cosignature.
 func Verify(dir string, a Against) (Report, error) {
 	v, err := verify(dir, a, false)
 	v.close()
@@ -40,10 +44,12 @@ type verification struct {
 	against  Against
 	report   Report
 	segments []*segment
-	broken   error       // what is wrong with the segment after those
-	snapshot             // of what its writer replaces
-	own      Checkpoint  // the directory's
-	kept     *Checkpoint // from elsewhere
+	broken   error      // what is wrong with the segment after those
+	snapshot            // of what its writer replaces
+	own      Checkpoint // the directory's
+	others   []other    // that must be met, by their size
+	kept     int64      // events of the one from elsewhere
+	seen     []Cosigned
 	tiles    tiles
 	good     int64 // events up to the last root that was as it should be
 	tiled    int64 // events whose tiles must be there
@@ -60,6 +66,12 @@ type verification struct {
 		sequence int64
 	}
 	total int64
+}
+
+// other is a checkpoint besides the ledger's own.
+type other struct {
+	Checkpoint
+	whose string
 }
 
 // verify reads a ledger. With mend it writes the tiles beyond the checkpoint anew.
@@ -108,14 +120,39 @@ func (v *verification) checkpoints() (err error) {
 	if v.own, err = v.checkpoint(v.note); err != nil {
 		return fault.Wrap(fault.Invalid, err, "The ledger's own checkpoint is refused. %s", fault.TextOf(err)).Because("bad_checkpoint")
 	}
-	if v.against.Checkpoint == nil {
-		return nil
+	if v.against.Checkpoint != nil {
+		kept, err := v.checkpoint(v.against.Checkpoint)
+		if err != nil {
+			return fault.Wrap(fault.Invalid, err, "The checkpoint to compare with is refused: it is damaged, of another ledger, or this ledger was written anew. %s", fault.TextOf(err)).Because("bad_checkpoint")
+		}
+		v.others = append(v.others, other{kept, "the kept checkpoint"})
+		v.kept, v.report.Compared = kept.Size, true
 	}
-	kept, err := v.checkpoint(v.against.Checkpoint)
+	for _, w := range v.against.Witnesses {
+		if err := v.cosigned(w); err != nil {
+			return err
+		}
+	}
+	slices.SortStableFunc(v.others, func(a, b other) int { return cmp.Compare(a.Size, b.Size) })
+	return nil
+}
+
+// cosigned reads what a witness has signed.
+func (v *verification) cosigned(w Witness) error {
+	note, err := w.Kept(v.dir)
 	if err != nil {
-		return fault.Wrap(fault.Invalid, err, "The checkpoint to compare with is refused: it is damaged, of another ledger, or this ledger was written anew. %s", fault.TextOf(err)).Because("bad_checkpoint")
+		return fault.Wrap(fault.Invalid, err, "%s", fault.TextOf(err)).Because(fault.ReasonOf(err))
 	}
-	v.kept, v.report.Compared = &kept, true
+	seen, signed, err := w.Open(note)
+	if err != nil {
+		return err
+	}
+	c, err := v.checkpoint(signed)
+	if err != nil {
+		return fault.Wrap(fault.Invalid, err, "What the witness %s has signed is refused: it is of another ledger, or this ledger was written anew. %s", w.Name, fault.TextOf(err)).Because("bad_checkpoint")
+	}
+	v.others = append(v.others, other{c, "what the witness " + w.Name + " has signed"})
+	v.seen = append(v.seen, seen)
 	return nil
 }
 
@@ -224,8 +261,13 @@ func (v *verification) add(leaf Hash) error {
 			return err
 		}
 	}
-	if v.kept != nil && n+1 == v.kept.Size {
-		return v.meets(*v.kept, "the kept checkpoint")
+	for len(v.others) > 0 && v.others[0].Size <= n+1 {
+		if o := v.others[0]; o.Size == n+1 {
+			if err := v.meets(o.Checkpoint, o.whose); err != nil {
+				return err
+			}
+		}
+		v.others = v.others[1:] // one of no events was met before
 	}
 	return nil
 }
@@ -295,12 +337,12 @@ func (v *verification) finish() error {
 	if size < v.own.Size {
 		return v.meets(v.own, "the ledger's own checkpoint")
 	}
-	if v.kept != nil {
-		if size < v.kept.Size {
-			return v.meets(*v.kept, "the kept checkpoint")
+	for _, o := range v.others {
+		if size < o.Size {
+			return v.meets(o.Checkpoint, o.whose)
 		}
-		v.report.Kept = v.kept.Size
 	}
+	v.report.Kept, v.report.Cosigned = v.kept, v.seen
 	if v.tile != "" {
 		return fault.New(fault.Invalid, "The events are as the checkpoint has them, but the tile %s is not what they give. Stop what writes the ledger, remove the directory %s, and start it again: all tiles are then made anew.",
 			v.tile, filepath.Join(v.dir, "tile")).Because("bad_tile")

@@ -139,6 +139,23 @@ func TestAuditShow_proves(t *testing.T) {
 	g.expect(fault.Invalid.Row().Exit, "audit", "show", "x")
 }
 
+// A witness that is asked for must have signed; its key must be one.
+func TestAuditVerify_witness(t *testing.T) {
+	t.Parallel()
+	g := newGate(t)
+	dir := filepath.Join(t.TempDir(), "audit")
+	keepAudit(t, dir, 2)
+	g.expect(0, "audit", "verify", dir)
+	r := g.expect(fault.Invalid.Row().Exit, "audit", "verify", dir, "--witness", "w+680f52bc+BAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")
+	if !strings.Contains(r.stderr, "no cosignature of the witness w") {
+		t.Errorf("%s", r.stderr)
+	}
+	r = g.expect(fault.Invalid.Row().Exit, "audit", "verify", dir, "--witness", "w")
+	if !strings.Contains(r.stderr, "no public key of a witness") {
+		t.Errorf("%s", r.stderr)
+	}
+}
+
 // A checkpoint that is printed into a file is one to verify with.
 func TestAuditCheckpoint(t *testing.T) {
 	t.Parallel()

@@ -13,6 +13,7 @@ import (
 
 func (p *program) auditVerifyCommand() *cobra.Command {
 	var kept, key string
+	var witnesses []string
 	cmd := &cobra.Command{
 		Use:   "verify [DIR]",
 		Short: "Verify an audit offline: needs no gate, no token and no secret",
@@ -27,6 +28,9 @@ looks intact: then no more is said than that it is valid as a prefix.`,
 				return err
 			}
 			against := ledger.Against{Key: key}
+			if against.Witnesses, err = parseWitnesses(witnesses); err != nil {
+				return err
+			}
 			if kept != "" {
 				if against.Checkpoint, err = os.ReadFile(kept); err != nil {
 					return fault.Wrap(fault.NotFound, err, "The checkpoint %s cannot be read.", kept)
@@ -41,29 +45,42 @@ looks intact: then no more is said than that it is valid as a prefix.`,
 			}
 			p.print(verified{
 				OK: true, Origin: report.Origin, Key: report.Key, Events: report.Events, Segments: report.Segments, Signed: report.Signed,
-				Compared: report.Compared, CompleteTo: report.Kept, Root: report.Root.String(), Torn: report.Torn, Text: report.String(),
+				Compared: report.Compared, CompleteTo: report.Kept, Root: report.Root.String(), Cosigned: append([]ledger.Cosigned{}, report.Cosigned...), Torn: report.Torn, Text: report.String(),
 			}, func() { p.say("%s\nsigned with %s", line(report.String()), line(report.Key)) })
 			return nil
 		},
 	}
 	cmd.Flags().StringVar(&kept, "checkpoint", "", "a checkpoint that was kept elsewhere: a file that writ audit checkpoint printed, or the copy that gate.yaml names")
 	cmd.Flags().StringVar(&key, "key", "", "the first public key of the audit, as it was noted elsewhere")
+	cmd.Flags().StringArrayVar(&witnesses, "witness", nil, "the public key of a witness (name+id+key) that must have signed the audit; may be given again")
 	return cmd
+}
+
+func parseWitnesses(keys []string) (all []ledger.Witness, err error) {
+	for _, key := range keys {
+		w, err := ledger.ParseWitness(key)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, w)
+	}
+	return all, nil
 }
 
 // verified is what is certain of an audit.
 type verified struct {
-	OK         bool   `json:"ok"`
-	Origin     string `json:"origin"`
-	Key        string `json:"key"`
-	Events     int64  `json:"events"`
-	Segments   int64  `json:"segments"`
-	Signed     int64  `json:"signed"`      // events that its own checkpoint covers
-	Compared   bool   `json:"compared"`    // with a checkpoint that was kept elsewhere
-	CompleteTo int64  `json:"complete_to"` // nothing is missing or changed up to this event
-	Root       string `json:"root"`
-	Torn       bool   `json:"torn"`
-	Text       string `json:"text"`
+	OK         bool              `json:"ok"`
+	Origin     string            `json:"origin"`
+	Key        string            `json:"key"`
+	Events     int64             `json:"events"`
+	Segments   int64             `json:"segments"`
+	Signed     int64             `json:"signed"`      // events that its own checkpoint covers
+	Compared   bool              `json:"compared"`    // with a checkpoint that was kept elsewhere
+	CompleteTo int64             `json:"complete_to"` // nothing is missing or changed up to this event
+	Root       string            `json:"root"`
+	Cosigned   []ledger.Cosigned `json:"cosigned"` // by the witnesses that were asked for
+	Torn       bool              `json:"torn"`
+	Text       string            `json:"text"`
 }
 
 // bar shows how far long work is, to a person at a terminal.

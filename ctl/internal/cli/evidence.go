@@ -53,6 +53,7 @@ func (p *program) evidenceCommand() *cobra.Command {
 
 func (p *program) evidenceVerifyCommand() *cobra.Command {
 	var gate, executor string
+	var witnesses []string
 	cmd := &cobra.Command{
 		Use:   "verify FILE.zip",
 		Short: "Verify evidence offline: every digest, every inclusion proof, both signatures",
@@ -64,7 +65,11 @@ compare the key ids that are printed with those one knows.`,
 			if err != nil {
 				return err
 			}
-			account, err := evidence.Verify(files)
+			known, err := parseWitnesses(witnesses)
+			if err != nil {
+				return err
+			}
+			account, err := evidence.Verify(files, known...)
 			if err != nil {
 				return err
 			}
@@ -77,11 +82,15 @@ compare the key ids that are printed with those one knows.`,
 				p.say("The evidence of %s is in order: %d events, proven by a checkpoint of %d events of %s, and %d receipts.",
 					line(account.ChangeID), account.Events, account.Covered, line(account.Origin), account.Receipts)
 				p.say("signed by the gate %s and the executor %s", account.Gate, account.Executor)
+				for _, w := range account.Witnesses {
+					p.say("the witness %s had seen all of it on %s", line(w.Witness), when(w.At))
+				}
 				p.sayAccount(account)
 			})
 			return nil
 		},
 	}
+	cmd.Flags().StringArrayVar(&witnesses, "witness", nil, "the public key of a witness (name+id+key) that must have signed what proves it; may be given again")
 	cmd.Flags().StringVar(&gate, "gate-key", "", "the public key of the gate in base64, as writ-gate key prints it")
 	cmd.Flags().StringVar(&executor, "executor-key", "", "the public key of the executor in base64, as gate.yaml names it")
 	return cmd

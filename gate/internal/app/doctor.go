@@ -133,7 +133,7 @@ func (p *program) examineMemory(ctx context.Context, c *config.Config, events in
 }
 
 // verifyAudit reads the audit as a stranger would, and compares it with the
-// copy of its checkpoint, if that lies in a file.
+// copy of its checkpoint, if that lies in a file, and with what witnesses signed.
 func verifyAudit(c *config.Config) (text string, events int64, err error) {
 	var against ledger.Against
 	if path := c.Checkpoint.Path; path != "" {
@@ -147,6 +147,11 @@ func verifyAudit(c *config.Config) (text string, events int64, err error) {
 	}
 	if _, err := os.Lstat(c.Audit); errors.Is(err, fs.ErrNotExist) && against.Checkpoint == nil {
 		return "there is no event yet", 0, nil
+	}
+	for _, w := range witnesses(c) {
+		if _, err := w.Kept(c.Audit); fault.CodeOf(err) != fault.NotFound { // one that never signed is the running gate's to tell
+			against.Witnesses = append(against.Witnesses, w.Witness)
+		}
 	}
 	report, err := ledger.Verify(c.Audit, against)
 	if err != nil {

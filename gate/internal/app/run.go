@@ -133,9 +133,19 @@ func (p *program) openLedger(c *loaded) (*ledger.Log, error) {
 func (p *program) newAudit(c *loaded, memory *sqlite.Store, log *ledger.Log) *audit.Audit {
 	k := c.Checkpoint
 	return audit.New(audit.Config{
-		Sys: p.sys, Store: memory, Log: log, Every: k.Every,
+		Sys: p.sys, Store: memory, Log: log, Every: k.Every, Witnesses: witnesses(c.Config),
 		Copy: audit.Copy{Path: k.Path, URL: k.URL, Required: k.Required},
 	})
+}
+
+// witnesses returns who is asked to sign checkpoints.
+func witnesses(c *config.Config) (all []audit.Witness) {
+	for _, w := range c.Checkpoint.Witnesses {
+		if known, err := ledger.ParseWitness(w.Key); err == nil { // config has looked at it
+			all = append(all, audit.Witness{Witness: known, URL: w.URL})
+		}
+	}
+	return all
 }
 
 // loaded is all that the gate reads before it starts.

@@ -15,6 +15,7 @@ import (
 
 	"writ"
 	"writ/disk"
+	"writ/evidence"
 	"writ/fault"
 	"writ/gate/internal/model"
 	"writ/gate/internal/store"
@@ -32,6 +33,9 @@ type Config struct {
 	Every time.Duration
 	// Copy is the second place for the newest checkpoint.
 	Copy Copy
+	// Witnesses are asked to sign the newest checkpoint, while Run runs. Nothing
+	// waits for them.
+	Witnesses []Witness
 }
 
 // Audit is the way from one store to one ledger. It is safe for concurrent use.
@@ -42,11 +46,12 @@ type Audit struct {
 	mu     sync.Mutex // of what follows
 	copied int64      // events that the copy of the checkpoint covers, or -1
 	failed error      // why the last copy failed
+	states []WitnessState
 }
 
 // New returns the way from a store to a ledger. Both stay the caller's to close.
 func New(c Config) *Audit {
-	return &Audit{Config: c, export: ledger.NewExport(source{c.Sys, c.Store}, c.Log), copied: -1}
+	return &Audit{Config: c, export: ledger.NewExport(source{c.Sys, c.Store}, c.Log), copied: -1, states: witnessStates(c)}
 }
 
 // CatchUp makes every event that is in the store durable in the ledger and, if
@@ -65,8 +70,13 @@ func (a *Audit) CatchUp(ctx context.Context) error {
 }
 
 // Run signs and copies a checkpoint from time to time, until ctx ends, and then
-// a last one.
+// a last one. Meanwhile it asks the witnesses.
 func (a *Audit) Run(ctx context.Context) {
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	for i := range a.Witnesses {
+		asking.Go(func() { a.attend(ctx, i) })
+	}
 	ticker := time.NewTicker(a.Every)
 	defer ticker.Stop()
 	for more := true; more; {
@@ -163,26 +173,35 @@ func (a *Audit) Checkpoint() (signed []byte, err error) {
 	return signed, err
 }
 
-// Prove signs all events and returns the checkpoint, the first lines of the
-// segments, and for each sequence the proof that the checkpoint covers it.
-func (a *Audit) Prove(ctx context.Context, sequences []int64) (signed []byte, seams [][]byte, proofs [][]ledger.Hash, err error) {
+// Proof is what proves events, as package evidence has it.
+type Proof struct {
+	Checkpoint []byte
+	Seams      [][]byte        // the first lines of the segments
+	Events     [][]ledger.Hash // for each event, that the checkpoint covers it
+	Cosigned   []evidence.Cosigned
+}
+
+// Prove signs all events and proves those with the sequences.
+func (a *Audit) Prove(ctx context.Context, sequences []int64) (*Proof, error) {
 	if err := a.Anchor(ctx); err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	r, err := ledger.Read(a.Log.Dir())
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	defer r.Close()
+	p := &Proof{Seams: r.Seams()}
+	p.Checkpoint, _ = r.Checkpoint()
 	for _, n := range sequences {
 		proof, err := r.Prove(n)
 		if err != nil {
-			return nil, nil, nil, err
+			return nil, err
 		}
-		proofs = append(proofs, proof)
+		p.Events = append(p.Events, proof)
 	}
-	signed, _ = r.Checkpoint()
-	return signed, r.Seams(), proofs, nil
+	p.Cosigned, err = a.cosigned(r)
+	return p, err
 }
 
 // Read records that somebody was handed all that proves a change.

@@ -1,11 +1,8 @@
 package audit
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -71,23 +68,11 @@ func replaceFile(path string, content []byte) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// post sends a checkpoint. A redirection is an answer like another that is no success.
+// post sends a checkpoint.
 func post(ctx context.Context, url string, checkpoint []byte) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), copyTimeout)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(checkpoint))
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Content-Type", "text/plain; charset=utf-8")
-	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	resp, err := client.Do(req)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<10))
-	if err = errors.Join(err, resp.Body.Close()); err == nil && resp.StatusCode/100 != 2 {
-		err = fault.New(fault.Unavailable, "It answered with status %d.", resp.StatusCode)
+	status, _, _, err := postTo(context.WithoutCancel(ctx), url, checkpoint)
+	if err == nil && status/100 != 2 {
+		err = fault.New(fault.Unavailable, "It answered with status %d.", status)
 	}
 	return err
 }

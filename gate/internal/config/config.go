@@ -19,6 +19,7 @@ import (
 
 	"writ/fault"
 	"writ/gate/internal/auth"
+	"writ/ledger"
 )
 
 // The files of the gate's directory that have no setting.
@@ -70,6 +71,14 @@ type Checkpoint struct {
 	Path     string        `yaml:"path"`     // a file that is replaced by the newest
 	URL      string        `yaml:"url"`      // takes the newest by POST
 	Required bool          `yaml:"required"` // nothing is carried out while the copy cannot be made
+	// Witnesses are asked to sign it; nothing waits for them.
+	Witnesses []Witness `yaml:"witnesses"`
+}
+
+// Witness signs checkpoints after it saw the proof that nothing before was changed.
+type Witness struct {
+	URL string `yaml:"url"` // of a C2SP tlog-witness, without /add-checkpoint
+	Key string `yaml:"key"` // its public key: name+id+base64
 }
 
 // Listen is where the gate answers; at least one.
@@ -183,6 +192,14 @@ func (c *Config) check() []string {
 	wrong(k.Every >= 100*time.Millisecond && k.Every <= time.Hour, "checkpoint.every: %s is not 100ms to 1h", k.Every)
 	wrong(k.URL == "" || endpoint(k.URL), "checkpoint.url: %q is no http or https address without a user", k.URL)
 	wrong(!k.Required || k.Path != "" || k.URL != "", "checkpoint.required: name a path or a url as well")
+	seen := map[string]bool{}
+	for i, w := range k.Witnesses {
+		wrong(endpoint(w.URL), "checkpoint.witnesses[%d].url: %q is no http or https address without a user", i, w.URL)
+		_, err := ledger.ParseWitness(w.Key)
+		wrong(err == nil, "checkpoint.witnesses[%d].key: %s", i, fault.TextOf(err))
+		wrong(!seen[w.Key], "checkpoint.witnesses[%d].key: stands twice", i)
+		seen[w.Key] = true
+	}
 	inside, err := filepath.Rel(c.Audit, k.Path)
 	wrong(k.Path == "" || err != nil || strings.HasPrefix(inside, ".."), "checkpoint.path: lies in the audit itself; a copy there shows nothing")
 	wrong(c.FirstAnswer > 0 && c.FirstAnswer <= 20*time.Second, "first_answer: %s is not more than 0 and at most 20s", c.FirstAnswer)

@@ -76,6 +76,24 @@ epoch: 0
 	}
 }
 
+func TestLoad_witnesses(t *testing.T) {
+	t.Parallel()
+	const good = "w+680f52bc+BAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+	base := "listen: {socket: s}\nexecutor: {name: local, socket: e.sock, key: " + key + "}\ncheckpoint:\n  witnesses:\n"
+	for text, want := range map[string]string{
+		"    - {url: 'https://w.example.org/x', key: 'KEY'}\n":                                                 "",
+		"    - {url: 'file:///x', key: 'KEY'}\n":                                                               "witnesses[0].url:",
+		"    - {url: 'https://u:p@w.example.org', key: 'KEY'}\n":                                               "witnesses[0].url:",
+		"    - {url: 'https://w.example.org', key: 'w+00000000+AAAA'}\n":                                       "witnesses[0].key:",
+		"    - {url: 'https://w.example.org', key: 'KEY'}\n    - {url: 'https://x.example.org', key: 'KEY'}\n": "witnesses[1].key: stands twice",
+	} {
+		c, _, err := load(t, base+strings.ReplaceAll(text, "KEY", good))
+		if want == "" && (err != nil || len(c.Checkpoint.Witnesses) != 1) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
 func TestLoad_refuses(t *testing.T) {
 	t.Parallel()
 	good := "executor: {name: local, socket: e.sock, key: " + key + "}\n"

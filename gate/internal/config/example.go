@@ -39,6 +39,8 @@ checkpoint:                    # the signature over all events so far
   # path: /mnt/elsewhere/writ  # copy the newest out of reach of this machine's root: it shows every later change
   # url: https://log.example.org/writ   # or POST it there
   # required: true             # carry out nothing while the copy cannot be made
+  # witnesses:                 # let others sign it who see that nothing before was changed; nothing waits for them
+  #   - {url: https://witness.example.org/, key: witness.example.org+6f1c0a9d+BAAA…}
 
 first_answer: 800ms            # how long a proposal waits for its decision before it is answered "still planning"
 

@@ -68,4 +68,6 @@ const (
 	EvidenceRead      EventType = "evidence.read"       // all of a change was handed out, to be kept elsewhere
 	CopyFailed        EventType = "audit.copy_failed"   // of the checkpoint, to its second place
 	CopyWorks         EventType = "audit.copy_works"    // again, or for the first time
+	WitnessFailed     EventType = "audit.witness_failed"
+	WitnessSigns      EventType = "audit.witness_signs" // again
 )

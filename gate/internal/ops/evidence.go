@@ -39,13 +39,13 @@ func changeEvidence(ctx context.Context, g *Gate, who model.Caller, in *one) (ou
 	for i, l := range lines {
 		sequences[i] = l.Sequence
 	}
-	signed, seams, proofs, err := g.Record.Prove(ctx, sequences)
+	proof, err := g.Record.Prove(ctx, sequences)
 	if err != nil {
 		return out, err
 	}
 	events := make([]evidence.Event, len(lines))
 	for i, l := range lines {
-		events[i] = evidence.Event{Sequence: l.Sequence, Line: string(l.Bytes), Proof: proofs[i]}
+		events[i] = evidence.Event{Sequence: l.Sequence, Line: string(l.Bytes), Proof: proof.Events[i]}
 	}
 	add := func(name string, content []byte) {
 		out.Files = append(out.Files, api.EvidenceFile{Name: name, Content: content})
@@ -62,6 +62,7 @@ func changeEvidence(ctx context.Context, g *Gate, who model.Caller, in *one) (ou
 		{evidence.Envelope, c.Envelope, writ.Canonical, c.Envelope != nil},
 		{evidence.Events, events, json.Marshal, true},
 		{evidence.Keys, evidence.KeyPair{Gate: public, Executor: g.ExecutorKey}, json.Marshal, true},
+		{evidence.Witnessed, proof.Cosigned, json.Marshal, len(proof.Cosigned) > 0},
 	} {
 		if !f.there {
 			continue
@@ -78,8 +79,8 @@ func changeEvidence(ctx context.Context, g *Gate, who model.Caller, in *one) (ou
 	for i, r := range c.Receipts {
 		add(fmt.Sprintf("%s%04d.json", evidence.Receipts, i+1), r.Sealed)
 	}
-	add(evidence.Checkpoint, signed)
-	add(evidence.Seams, append(bytes.Join(seams, []byte{'\n'}), '\n'))
+	add(evidence.Checkpoint, proof.Checkpoint)
+	add(evidence.Seams, append(bytes.Join(proof.Seams, []byte{'\n'}), '\n'))
 	return out, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/base64"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -41,6 +42,9 @@ func healthGet(ctx context.Context, g *Gate, _ model.Caller, _ *none) (api.Healt
 	if where, err := g.Record.CopyState(); where != "" {
 		check("checkpoint", err == nil, "the newest checkpoint is copied to "+where, fault.TextOf(err), "see that the gate can write to "+where)
 	}
+	for _, w := range g.Record.WitnessStates() {
+		check("witness "+w.Name, w.Err == nil, fmt.Sprintf("the witness has signed the first %d events", w.Events), fault.TextOf(w.Err), witnessFix(w.Err))
+	}
 
 	hello, err := g.Pipeline.Executor.Hello(ctx)
 	check("executor", err == nil, "the executor "+hello.Executor+" answers", fault.TextOf(err), helloFix(err))
@@ -63,6 +67,14 @@ func healthGet(ctx context.Context, g *Gate, _ model.Caller, _ *none) (api.Healt
 	check("locks", counts.Orphaned == 0, "no lock is orphaned",
 		"a change left a lock behind, which keeps others away until somebody has looked at the target", "writ reconcile "+holder)
 	return h, nil
+}
+
+// witnessFix says what makes a witness sign.
+func witnessFix(err error) string {
+	if _, fix, ok := strings.Cut(fault.TextOf(err), "Run: "); ok {
+		return fix
+	}
+	return "see that the gate can reach the witness, and that checkpoint.witnesses in gate.yaml is right"
 }
 
 // helloFix says what makes an executor answer.

@@ -12,10 +12,10 @@ import (
 
 	"writ/api"
 	"writ/fault"
+	"writ/gate/internal/audit"
 	"writ/gate/internal/auth"
 	"writ/gate/internal/model"
 	"writ/gate/internal/pipeline"
-	"writ/ledger"
 )
 
 // Gate is what operations act on.
@@ -33,14 +33,16 @@ type Gate struct {
 type Record interface {
 	// Checkpoint returns a signed checkpoint of all events.
 	Checkpoint() ([]byte, error)
-	// Prove returns a signed checkpoint, the first lines of the segments, and for
-	// each sequence the proof that the checkpoint covers it.
-	Prove(ctx context.Context, sequences []int64) (signed []byte, seams [][]byte, proofs [][]ledger.Hash, err error)
+	// Prove proves the events with these sequences.
+	Prove(ctx context.Context, sequences []int64) (*audit.Proof, error)
 	// Read records that somebody was handed all that proves a change.
 	Read(ctx context.Context, user, changeID string) error
 	// CopyState returns where the newest checkpoint is copied to, "" for nowhere,
 	// and why the last copy failed.
 	CopyState() (string, error)
+	// WitnessStates returns what each witness has signed, and why the last call
+	// of it failed.
+	WitnessStates() []audit.WitnessState
 }
 
 // Op is one operation.
