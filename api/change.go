@@ -44,6 +44,7 @@ type Change struct {
 	RequestedAt    writ.Time      `json:"requested_at"`
 	UpdatedAt      writ.Time      `json:"updated_at"`
 	Request        Proposal       `json:"request"`
+	Session        *Session       `json:"session,omitempty" doc:"What the requester's program says of itself; nobody checked it"`
 	RollbackOf     string         `json:"rollback_of" doc:"The change that this one undoes"`
 	Plan           []Step         `json:"plan" doc:"The steps, in the order in which they run"`
 	Assessment     *Assessment    `json:"assessment,omitempty"`
@@ -59,6 +60,14 @@ type Change struct {
 	EndedAt        writ.Time      `json:"ended_at"`
 	Trouble        *Trouble       `json:"trouble,omitempty" doc:"Why it did not go on"`
 	Reconciled     *Reconciled    `json:"reconciled,omitempty" doc:"What people made of what was in doubt"`
+}
+
+// Session is what a program says of itself and on whose behalf it asks. It decides
+// nothing.
+type Session struct {
+	Client  string   `json:"client"`
+	Version string   `json:"version"`
+	Chain   []string `json:"chain" doc:"On whose behalf, the nearest first"`
 }
 
 // Step is one step of the plan with its preview.

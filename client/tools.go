@@ -14,12 +14,16 @@ import (
 // toolsPath is where the gate speaks the Model Context Protocol.
 const toolsPath = "/mcp"
 
+// sessionHeader is where a program says what it is.
+const sessionHeader = "Writ-Session"
+
 var headerForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$`)
 
 // Message hands one message of the Model Context Protocol to the gate, and
 // returns the answer, nil if there is none. Revision is the one that was agreed
-// on, "" before; a message that names its own needs none.
-func (c *Client) Message(ctx context.Context, message []byte, revision string) ([]byte, error) {
+// on, "" before; a message that names its own needs none. Session is what the
+// program that asks says of itself, "name/version", or "".
+func (c *Client) Message(ctx context.Context, message []byte, revision, session string) ([]byte, error) {
 	var m struct {
 		Method string `json:"method"`
 		Params struct {
@@ -38,6 +42,9 @@ func (c *Client) Message(ctx context.Context, message []byte, revision string) (
 	req.Header.Set("Authorization", "Bearer "+c.token)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
+	if session != "" {
+		req.Header.Set(sessionHeader, session)
+	}
 	headers := map[string]string{"Mcp-Protocol-Version": revision}
 	if m.Params.Meta.Revision != "" {
 		headers = map[string]string{"Mcp-Protocol-Version": m.Params.Meta.Revision, "Mcp-Method": m.Method, "Mcp-Name": m.Params.Name}

@@ -102,6 +102,7 @@ type shim struct {
 	mu       sync.Mutex
 	out      io.Writer
 	revision string                        // agreed on by initialize
+	session  string                        // what the client said of itself then
 	calls    map[string]context.CancelFunc // by id
 }
 
@@ -111,6 +112,10 @@ type message struct {
 	Method string          `json:"method"`
 	Params struct {
 		RequestID json.RawMessage `json:"requestId"`
+		Client    struct {
+			Name    string `json:"name"`
+			Version string `json:"version"`
+		} `json:"clientInfo"`
 	} `json:"params"`
 }
 
@@ -206,12 +211,15 @@ const (
 // carry hands one message to the gate and the answer to the client.
 func (s *shim) carry(ctx context.Context, m message, text []byte) {
 	s.mu.Lock()
-	revision := s.revision
+	if m.Method == "initialize" {
+		s.session = sessionOf(m.Params.Client.Name, m.Params.Client.Version)
+	}
+	revision, session := s.revision, s.session
 	s.mu.Unlock()
 	if m.Method == "initialize" {
 		revision = ""
 	}
-	answer, err := s.gate.Message(ctx, text, revision)
+	answer, err := s.gate.Message(ctx, text, revision, session)
 	given := time.NewTimer(restartTime)
 	defer given.Stop()
 	look := time.NewTicker(restartLook)
@@ -220,7 +228,7 @@ func (s *shim) carry(ctx context.Context, m message, text []byte) {
 	for waiting := true; waiting && fault.CodeOf(err) == fault.Unavailable; {
 		select {
 		case <-look.C:
-			answer, err = s.gate.Message(ctx, text, revision)
+			answer, err = s.gate.Message(ctx, text, revision, session)
 		case <-given.C:
 			waiting = false
 		case <-ctx.Done():
@@ -251,6 +259,23 @@ func (s *shim) carry(ctx context.Context, m message, text []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, _ = s.out.Write(append(answer, '\n')) // a client that is gone wants none
+}
+
+// sessionOf is a client's name and version in one line of a header.
+func sessionOf(name, version string) string {
+	clean := func(text string) string {
+		text = strings.Map(func(r rune) rune {
+			if r < ' ' || r > '~' || r == ',' {
+				return ' '
+			}
+			return r
+		}, text)
+		return strings.TrimSpace(text[:min(len(text), 200)])
+	}
+	if name, version = clean(name), clean(version); name == "" && version == "" {
+		return ""
+	}
+	return name + "/" + strings.ReplaceAll(version, "/", " ")
 }
 
 // failure answers in the gate's place: for a tool with a result that the model

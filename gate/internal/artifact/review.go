@@ -117,12 +117,19 @@ func writeWayBack(line func(string, ...any), s *writ.Step) {
 
 // writeWords shows what the requester wrote, attributed and apart.
 func writeWords(p *page, c *model.Change) {
-	said := []struct {
+	type words struct {
 		what  string
 		words model.Prose
-	}{
+	}
+	said := []words{
 		{"requested action", c.Request.RequestedAction}, {"purpose", c.Request.Purpose},
 		{"rollback plan", c.Request.RollbackPlan}, {"change ticket", model.Prose(c.Request.ChangeTicket)},
+	}
+	if s := c.Session; s != nil {
+		said = append(said, words{"its program", s.Client}, words{"version", s.Version})
+		for _, link := range s.Chain {
+			said = append(said, words{"on behalf of", link})
+		}
 	}
 	first := true
 	for _, s := range said {

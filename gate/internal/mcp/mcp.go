@@ -207,11 +207,32 @@ func (s *Server) call(ctx context.Context, op *ops.Op, f *form.Form, r *sdk.Call
 	if err := op.Allow(who); err != nil {
 		return nil, err
 	}
+	who.Session = who.Session.With(session(r))
 	in, err := f.Flat(r.Params.Arguments)
 	if err != nil {
 		return nil, err
 	}
 	return op.Call(ctx, s.gate, who, in)
+}
+
+// delegation is the member of _meta in which a client says on whose behalf it
+// asks: a list of names, the nearest first.
+const delegation = "writ/delegation"
+
+// session is what a client says of itself, in the call or when it was connected.
+func session(r *sdk.CallToolRequest) *model.Session {
+	var client, version string
+	if info := r.ClientInfo(); info != nil {
+		client, version = info.Name, info.Version
+	}
+	var chain []string
+	links, _ := r.Params.Meta[delegation].([]any)
+	for _, link := range links {
+		if name, ok := link.(string); ok {
+			chain = append(chain, name)
+		}
+	}
+	return model.NewSession(client, version, chain)
 }
 
 // failed is the result of a call that was not answered as asked. It has no

@@ -24,7 +24,8 @@ func Roles() []Role { return []Role{Requester, Approver, Operator, Auditor, Admi
 // Caller is a principal that has proved who it is.
 type Caller struct {
 	writ.Principal
-	Roles []Role
+	Roles   []Role
+	Session *Session // what its program says of itself; nil is nothing
 }
 
 // Has reports whether the caller holds the role, or is an admin.

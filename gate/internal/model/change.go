@@ -48,6 +48,9 @@ type Change struct {
 	Request     Request        `json:"request"`
 	// RequestDigest is the digest of Request, sentences included.
 	RequestDigest writ.Digest `json:"request_digest"`
+	// Session is what the requester's program says of itself. It is no part of what
+	// is asked for.
+	Session *Session `json:"session,omitempty"`
 
 	Environment  string             `json:"environment"`  // of every system of the plan
 	Summaries    map[string]string  `json:"summaries"`    // what each action does, as the catalog said when it was planned

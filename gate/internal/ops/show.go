@@ -43,6 +43,12 @@ func changeOf(c *model.Change) api.Change {
 		Approvals: []api.Approval{}, ExpiresAt: c.ValidUntil,
 		RunID: c.RunID, Receipts: []writ.Receipt{}, StartedAt: c.StartedAt, EndedAt: c.EndedAt,
 	}
+	if s := c.Session; s != nil {
+		out.Session = &api.Session{Client: string(s.Client), Version: string(s.Version), Chain: []string{}}
+		for _, link := range s.Chain {
+			out.Session.Chain = append(out.Session.Chain, string(link))
+		}
+	}
 	for i := range c.Steps {
 		out.Plan = append(out.Plan, stepOf(c, &c.Steps[i]))
 	}

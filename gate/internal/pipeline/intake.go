@@ -60,7 +60,7 @@ func (p *Pipeline) intake(ctx context.Context, who model.Caller, r model.Request
 		isNew = true
 		c = &model.Change{
 			ID: p.Sys.NewID("chg"), State: model.Proposed, RequestedBy: who.Principal, RequestedAt: now, UpdatedAt: now,
-			ClientKey: clientKey, Request: r, RequestDigest: digest,
+			ClientKey: clientKey, Request: r, RequestDigest: digest, Session: who.Session,
 		}
 		if err := tx.Insert(c); err != nil {
 			return err
@@ -70,9 +70,21 @@ func (p *Pipeline) intake(ctx context.Context, who model.Caller, r model.Request
 			"request_digest": string(digest), "change_ticket": r.ChangeTicket,
 			"requested_action": told(r.RequestedAction), "rollback_of": r.RollbackOf,
 		}
+		if s := who.Session; s != nil {
+			e.Detail["session"] = session(s)
+		}
 		return tx.Append(e)
 	})
 	return c, isNew, err
+}
+
+// session is what a requester's program says of itself, for an event.
+func session(s *model.Session) writ.Object {
+	chain := []any{}
+	for _, link := range s.Chain {
+		chain = append(chain, told(link))
+	}
+	return writ.Object{"client": told(s.Client), "version": told(s.Version), "chain": chain}
 }
 
 // earlier returns the change that a request became before, nil if there is none.

@@ -13,6 +13,7 @@ import (
 
 	"writ"
 	"writ/api"
+	"writ/gate/internal/rest"
 )
 
 // injections are texts that claim to be an approval, a policy or the system.
@@ -46,23 +47,30 @@ type verdict struct {
 func TestInjection(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
+	session := ""
 	places := map[string]func(*api.Proposal, string){
 		"purpose":          func(p *api.Proposal, text string) { p.Purpose = text },
 		"requested action": func(p *api.Proposal, text string) { p.RequestedAction = text },
 		"rollback plan":    func(p *api.Proposal, text string) { p.RollbackPlan = text },
 		"ticket":           func(p *api.Proposal, text string) { p.ChangeTicket = text },
 		"params":           func(p *api.Proposal, text string) { p.Steps[0].Params = writ.Object{"value": text} },
+		"the session":      func(_ *api.Proposal, text string) { session = text },
 		"the target":       func(_ *api.Proposal, text string) { g.executor.Finds(text) },
 	}
 	ask := func(place, text string) (api.Change, bool) {
 		g.executor.Finds("old")
+		session = ""
 		p := api.Proposal{Steps: []api.ProposedStep{{ActionType: "mock.noop_change", Params: writ.Object{"value": "new"}}}}
 		places[place](&p, text)
 		body, err := json.Marshal(p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		resp := g.serve(g.request("agent", "POST", "/v1/changes", string(body)))
+		r := g.request("agent", "POST", "/v1/changes", string(body))
+		if session != "" {
+			r.Header.Set(rest.SessionHeader, session)
+		}
+		resp := g.serve(r)
 		data := read(t, resp)
 		var c api.Change
 		if resp.StatusCode == 200 {

@@ -171,6 +171,10 @@ func (s *server) answer(f func(*http.Request, model.Caller) (any, error)) http.H
 	})
 }
 
+// SessionHeader is where a program says what it is and on whose behalf it asks:
+// "client/version, planner/2, ana". It is recorded, and decides nothing.
+const SessionHeader = "Writ-Session"
+
 // caller tells who calls. Those who are not let in are counted.
 func (s *server) caller(r *http.Request) (model.Caller, error) {
 	who, err := s.known(r)
@@ -179,6 +183,7 @@ func (s *server) caller(r *http.Request) (model.Caller, error) {
 			err = often
 		}
 	}
+	who.Session = model.ParseSession(r.Header.Get(SessionHeader))
 	return who, err
 }
 
