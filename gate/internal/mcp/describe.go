@@ -49,6 +49,7 @@ func more(name string) string {
 	case api.ChangePropose:
 		return " Answers at once with the change's id, class, level, decision and preview. A human decides elsewhere; then call wait_change." +
 			" Give a client_key of your own: the same key gives the same change, so a call that broke off can be repeated." +
+			" Without one, the same request gives the same change until that has ended." +
 			" Each step names an action of list_actions as action_type, with params as describe_action says."
 	case api.ChangeWait:
 		return " Answers after timeout_ms at the latest, 20000 if left out; give less if your calls are cut off sooner. Call it again while the change goes on; a human may take hours."

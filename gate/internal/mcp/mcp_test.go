@@ -188,6 +188,9 @@ func TestTools_stayAsTheyWere(t *testing.T) {
 		}
 		_, c := call[api.Change](w, s, "propose_change", proposal)
 		w.approve(c.ID)
+		for !c.Ended {
+			_, c = call[api.Change](w, s, "wait_change", map[string]any{"id": c.ID})
+		}
 	}
 }
 

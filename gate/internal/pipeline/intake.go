@@ -54,7 +54,7 @@ func (p *Pipeline) intake(ctx context.Context, who model.Caller, r model.Request
 		defer func() { done(isNew && err == nil) }()
 	}
 	err = p.update(ctx, func(tx store.Tx, now writ.Time) (err error) {
-		if c, err = became(tx, who, &r, clientKey, digest); c != nil || err != nil {
+		if c, err = p.became(tx, who, &r, clientKey, digest, now); c != nil || err != nil {
 			return err
 		}
 		isNew = true
@@ -90,20 +90,21 @@ func session(s *model.Session) writ.Object {
 // earlier returns the change that a request became before, nil if there is none.
 func (p *Pipeline) earlier(ctx context.Context, who model.Caller, r *model.Request, clientKey string, digest writ.Digest) (c *model.Change, err error) {
 	err = p.Store.View(ctx, func(tx store.Reader) (err error) {
-		c, err = became(tx, who, r, clientKey, digest)
+		c, err = p.became(tx, who, r, clientKey, digest, writ.At(p.Sys.Now()))
 		return err
 	})
 	return c, err
 }
 
 // became returns the change that a request became before, nil if there is none:
-// under the same idempotency key, or as a try to undo the same change.
-func became(tx store.Reader, who model.Caller, r *model.Request, clientKey string, digest writ.Digest) (*model.Change, error) {
+// under the same idempotency key; without a key, as the same request that has
+// not ended; or as a try to undo the same change.
+func (p *Pipeline) became(tx store.Reader, who model.Caller, r *model.Request, clientKey string, digest writ.Digest, now writ.Time) (*model.Change, error) {
 	if r.RollbackOf != "" {
 		return tried(tx, r.RollbackOf)
 	}
 	if clientKey == "" {
-		return nil, nil
+		return p.stillOpen(tx, who, digest, now)
 	}
 	earlier, err := tx.ByClientKey(who.Name, clientKey)
 	switch {
@@ -115,6 +116,17 @@ func became(tx store.Reader, who model.Caller, r *model.Request, clientKey strin
 		return nil, fault.New(fault.Conflict, "The idempotency key was used for another request, which became %s. Use a new key.", earlier.ID).Because("client_key_used")
 	}
 	return earlier, nil
+}
+
+// stillOpen returns the newest change that the same requester asked for in the
+// same words and that has not ended, nil if there is none.
+func (p *Pipeline) stillOpen(tx store.Reader, who model.Caller, digest writ.Digest, now writ.Time) (*model.Change, error) {
+	open := slices.DeleteFunc(model.States(), model.State.Ended)
+	found, err := tx.Changes(store.ChangeFilter{States: open, Requester: who.Name, RequestDigest: digest, Limit: 1})
+	if err != nil || len(found) == 0 || p.overdue(found[0], now.Time) {
+		return nil, err
+	}
+	return found[0], nil
 }
 
 // checkRequest fills in what may be left out and reports what is wrong.

@@ -147,9 +147,46 @@ func TestPropose_sameKey(t *testing.T) {
 		if w.executor.sent() != 1 {
 			t.Errorf("%d writs were sent", w.executor.sent())
 		}
-		once, twice := w.propose(r), w.propose(r)
-		if once.ID == twice.ID {
-			t.Error("without a key, two requests became one change")
+	})
+}
+
+// TestPropose_stillOpen: without a key, the same request of the same requester
+// is the same change until that has ended.
+func TestPropose_stillOpen(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		r := request(step("s1", "set", "a"))
+		first := w.propose(r)
+		if again := w.propose(r); again.ID != first.ID {
+			t.Error("the same request became another change")
+		}
+		other := r
+		other.Purpose = "in other words"
+		if in := w.propose(other); in.ID == first.ID {
+			t.Error("a request in other words became the same change")
+		}
+		for _, c := range []struct {
+			what string
+			who  model.Caller
+			key  string
+		}{{"under a key", planner, "key-1"}, {"by somebody else", stranger, ""}} {
+			got, err := w.Propose(t.Context(), c.who, r, c.key)
+			if err != nil || got.ID == first.ID {
+				t.Errorf("the same request %s became %v, %v", c.what, got, err)
+			}
+		}
+		w.settle()
+		if _, err := w.Cancel(t.Context(), planner, w.propose(r).ID); err != nil { // the one under a key
+			t.Fatal(err)
+		}
+		w.approve(first.ID, alice)
+		w.settle()
+		next := w.propose(r)
+		if next.ID == first.ID {
+			t.Error("the same request became a change that has ended")
+		}
+		w.pass(wait + time.Millisecond) // and no sweep meanwhile
+		if late := w.propose(r); late.ID == next.ID {
+			t.Error("the same request became a change that is too late")
 		}
 	})
 }

@@ -88,7 +88,8 @@ func New(c Config) *Pipeline { return &Pipeline{Config: c, news: newNews(), stop
 // Propose takes a request in and plans it. It answers when the change is
 // decided, or after Config.FirstAnswer, whichever comes first; the planning
 // goes on. A clientKey makes it idempotent: the same requester gets the same
-// change for the same key.
+// change for the same key. Without one the same request gets the same change
+// until that has ended.
 func (p *Pipeline) Propose(ctx context.Context, who model.Caller, r model.Request, clientKey string) (*model.Change, error) {
 	r.RollbackOf = "" // what undoes another change gets its locks: only the gate says so
 	return p.propose(ctx, who, r, clientKey)

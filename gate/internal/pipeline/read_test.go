@@ -2,6 +2,7 @@ package pipeline_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -185,7 +186,7 @@ examples: [{name: two, change: {class: read_only, entities: [a, b]}, expect: aut
 func TestPipeline_manyChangesAtOnce(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		errs := w.atOnce(24, func(who model.Caller, i int) error {
-			c, err := w.Propose(t.Context(), planner, request(step("s1", "set", string(rune('a'+i%8)))), "")
+			c, err := w.Propose(t.Context(), planner, request(step("s1", "set", string(rune('a'+i%8)))), fmt.Sprint(i))
 			if err != nil {
 				return err
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -319,7 +320,9 @@ func TestDispatch_aMemoryThatIsTooOld(t *testing.T) {
 					if read := w.propose(request(step("s1", "read", "a"))); read.State != model.Done {
 						t.Errorf("a read is %s", read.State)
 					}
-					got := w.carriedOut(request(step("s1", "set", "a")))
+					r := request(step("s1", "set", "a"))
+					r.Purpose = model.Prose(fmt.Sprintf("restarted: %t", restart))
+					got := w.carriedOut(r)
 					if c.reason == "" {
 						if got.State != model.Done {
 							t.Errorf("it is %s: %+v", got.State, got.Trouble)

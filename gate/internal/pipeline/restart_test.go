@@ -108,7 +108,7 @@ func TestRestart(t *testing.T) {
 
 func TestRestart_endsStay(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
-		rejected, cancelled := w.propose(request(step("s1", "set", "a"))).ID, w.propose(request(step("s1", "set", "a"))).ID
+		rejected, cancelled := w.propose(request(step("s1", "set", "a"))).ID, w.propose(request(step("s2", "set", "a"))).ID
 		if _, err := w.Reject(t.Context(), alice, rejected, "no"); err != nil {
 			t.Fatal(err)
 		}

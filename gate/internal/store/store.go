@@ -84,12 +84,14 @@ type Line struct {
 
 // ChangeFilter selects changes. Its zero value selects all.
 type ChangeFilter struct {
-	States     []model.State // none: any
-	Requester  string        // the name of a principal; "": any
-	RollbackOf string        // the change that is undone; "": any
-	RunID      string        // the run it became; "": any
-	Before     string        // ids older than this one, for paging; "": from the newest
-	Limit      int           // 0: 100
+	States    []model.State // none: any
+	Requester string        // the name of a principal; "": any
+	// RequestDigest is of the request that it became of; "": any.
+	RequestDigest writ.Digest
+	RollbackOf    string // the change that is undone; "": any
+	RunID         string // the run it became; "": any
+	Before        string // ids older than this one, for paging; "": from the newest
+	Limit         int    // 0: 100
 }
 
 // EventFilter selects events.

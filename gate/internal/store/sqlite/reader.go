@@ -77,6 +77,9 @@ func (r reader) Changes(f store.ChangeFilter) ([]*model.Change, error) {
 	if f.Requester != "" {
 		add("requester = ?", f.Requester)
 	}
+	if f.RequestDigest != "" {
+		add("json_extract(body, '$.request_digest') = ?", string(f.RequestDigest))
+	}
 	if f.RollbackOf != "" {
 		add("rollback_of <> '' AND rollback_of = ?", f.RollbackOf)
 	}

@@ -244,6 +244,10 @@ func changes(t *testing.T, k *kit) {
 			c := k.change()
 			c.State = []model.State{model.Proposed, model.Planned, model.Denied}[i%3]
 			c.RequestedBy.Name = []string{"planner", "other"}[i%2]
+			c.RequestDigest = "sha256:first"
+			if i%5 == 4 {
+				c.RequestDigest = "sha256:second"
+			}
 			if i%50 == 49 {
 				c.Request.RollbackOf = ids[len(ids)-1]
 			}
@@ -276,6 +280,8 @@ func changes(t *testing.T, k *kit) {
 		{"a state that no change has", store.ChangeFilter{States: []model.State{model.Done}}, nil},
 		{"a requester", store.ChangeFilter{Requester: "other"}, every(2, 0)},
 		{"what undoes a change", store.ChangeFilter{RollbackOf: oldest}, every(50, 0)},
+		{"a request", store.ChangeFilter{RequestDigest: "sha256:second"}, every(5, 0)},
+		{"a request that nobody made", store.ChangeFilter{RequestDigest: "sha256:third"}, nil},
 		{"all at once", store.ChangeFilter{States: []model.State{model.Denied}, Requester: "other", RollbackOf: oldest, Before: ids[1]}, []string{}},
 	} {
 		k.view(t, func(r store.Reader) error {
