@@ -48,7 +48,7 @@ func TestQuota(t *testing.T) {
 		if n != 2 {
 			t.Errorf("%d more were taken in at once", n)
 		}
-		full("")
+		full("more")
 		if c, err := propose(planner, "first"); err != nil || c.ID != first.ID {
 			t.Errorf("the first again, when there is no room: %v", err)
 		}
@@ -57,14 +57,14 @@ func TestQuota(t *testing.T) {
 		}
 		// A gate that was started again knows.
 		w.restart()
-		full("")
+		full("more")
 		if _, err := w.Cancel(t.Context(), planner, first.ID); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := propose(planner, ""); err != nil {
+		if _, err := propose(planner, "later"); err != nil {
 			t.Errorf("after one was withdrawn: %v", err)
 		}
-		full("")
+		full("more")
 		var refused int
 		for _, e := range w.allEvents() {
 			if e.Type == model.RequestRefused && e.Reason == "open_changes" {
