@@ -31,6 +31,7 @@ const (
 	ChangeSettle   = "change.reconcile"
 	ChangeArtifact = "change.artifact"
 	ChangeEvidence = "change.evidence"
+	ChangeEvents   = "change.events"
 	EventList      = "event.list"
 	CheckpointGet  = "checkpoint.get"
 	LockList       = "lock.list"
@@ -58,6 +59,7 @@ func Operations() []Operation {
 		{ChangeSettle, "POST", "/v1/changes/{id}/reconciliation", "Decide on exactly what was found of a change in doubt"},
 		{ChangeArtifact, "GET", "/v1/changes/{id}/artifact", "The account of one change, in eleven sections"},
 		{ChangeEvidence, "GET", "/v1/changes/{id}/evidence", "All that proves what became of one change, to be verified elsewhere"},
+		{ChangeEvents, "GET", "/v1/changes/{id}/events", "The audit events of one change, oldest first; as text/event-stream, live"},
 		{EventList, "GET", "/v1/events", "Audit events, oldest first"},
 		{CheckpointGet, "GET", "/v1/checkpoint", "A signed checkpoint of all audit events; keep it elsewhere"},
 		{LockList, "GET", "/v1/locks", "Who holds which entity"},

@@ -160,12 +160,9 @@ func (c *Client) send(req *http.Request, out any) error {
 		return c.unreachable(req.Context(), err)
 	}
 	defer resp.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	data, err := c.whole(req.Context(), resp)
 	if err != nil {
-		return c.unreachable(req.Context(), err)
-	}
-	if len(data) > maxAnswer {
-		return fault.New(fault.Internal, "The gate at %s answered more than %d bytes.", c.at, maxAnswer)
+		return err
 	}
 	if resp.StatusCode/100 == 2 {
 		if err := json.Unmarshal(data, out); err != nil {
@@ -174,6 +171,18 @@ func (c *Client) send(req *http.Request, out any) error {
 		return nil
 	}
 	return c.problem(resp.StatusCode, data)
+}
+
+// whole is all of an answer.
+func (c *Client) whole(ctx context.Context, resp *http.Response) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	if err != nil {
+		return nil, c.unreachable(ctx, err)
+	}
+	if len(data) > maxAnswer {
+		return nil, fault.New(fault.Internal, "The gate at %s answered more than %d bytes.", c.at, maxAnswer)
+	}
+	return data, nil
 }
 
 // problem is an answer that is not a success, as an error.

@@ -91,7 +91,13 @@ func TestRoutes(t *testing.T) {
 		"change.reconcile chg_1? ":            func() error { _, err := c.Reconcile(ctx, "chg_1", api.Settlement{}); return err },
 		"change.artifact chg_1? ":             func() error { _, err := c.Artifact(ctx, "chg_1"); return err },
 		"change.evidence chg_1? ":             func() error { _, err := c.Evidence(ctx, "chg_1"); return err },
-		"checkpoint.get ? ":                   func() error { _, err := c.Checkpoint(ctx); return err },
+		"change.events chg_1? ": func() error {
+			if err := c.Follow(ctx, "chg_1", 7, nil); fault.CodeOf(err) != fault.Internal { // {} is no stream
+				t.Errorf("following: %v", err)
+			}
+			return nil
+		},
+		"checkpoint.get ? ": func() error { _, err := c.Checkpoint(ctx); return err },
 		"event.list ?after=7&change=c&limit=3 ": func() error {
 			_, err := c.Events(ctx, client.EventFilter{ChangeID: "c", After: 7, Limit: 3})
 			return err

@@ -42,6 +42,9 @@ func (p *program) auditTailCommand() *cobra.Command {
 				}
 				f.After = max(0, last-int64(count))
 			}
+			if follow && change != "" {
+				return g.Follow(ctx, change, 0, func(e json.RawMessage) error { return p.event(e) })
+			}
 			show := func(_ int64, line []byte) error { return p.event(line) }
 			for {
 				if f.After, err = events(ctx, g, f, show); err != nil || !follow {
@@ -56,7 +59,7 @@ func (p *program) auditTailCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().IntVarP(&count, "lines", "n", 20, "so many events")
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with new events until interrupted")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with new events until interrupted, or until the change has ended")
 	cmd.Flags().StringVar(&change, "change", "", "all events of one change")
 	return cmd
 }

@@ -36,7 +36,7 @@ func TestOperations_haveVerbs(t *testing.T) {
 	g.tell(api.ChangeWait, change("done", ""))
 	for _, args := range []string{
 		"policy", "actions", "actions mock.noop_change", "systems", "propose mock.noop_change value=x", "list", "show ID", "wait ID",
-		"approve ID --yes", "reject ID --reason no", "cancel ID", "execute ID", "rollback ID", "artifact ID", "audit tail", "audit checkpoint", "explain ID", "locks", "doctor",
+		"approve ID --yes", "reject ID --reason no", "cancel ID", "execute ID", "rollback ID", "artifact ID", "audit tail", "audit tail --follow --change ID", "audit checkpoint", "explain ID", "locks", "doctor",
 		"reconcile ID --adopt --yes",
 	} {
 		g.run(strings.Fields(strings.ReplaceAll(args, "ID", changeID))...)

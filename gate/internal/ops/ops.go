@@ -54,6 +54,8 @@ type Op struct {
 	// Tool is the name under which an agent may be given the operation as a
 	// tool; "" if it may not.
 	Tool string
+	// Live says that Gate.Follow takes the same input and goes on with what is new.
+	Live bool
 	// In is a struct whose fields are tagged with where a way in finds them:
 	// path, query or header and the name there, and with tool where a tool has
 	// another name for it; the field Body is the body.
@@ -101,6 +103,7 @@ func All() []Op {
 		api.ChangeSettle:   define(changeSettle, model.Approver),
 		api.ChangeArtifact: tool("get_artifact", define(changeArtifact)),
 		api.ChangeEvidence: define(changeEvidence),
+		api.ChangeEvents:   live(define(changeEvents)),
 		api.EventList:      define(eventList),
 		api.CheckpointGet:  define(checkpointGet),
 		api.LockList:       define(lockList),
@@ -123,14 +126,23 @@ func define[I, O any](do func(context.Context, *Gate, model.Caller, *I) (O, erro
 		do: func(ctx context.Context, g *Gate, who model.Caller, in any) (any, error) {
 			i, ok := in.(*I)
 			if !ok {
-				return nil, fault.New(fault.Internal, "An operation was called with the input of another.")
+				return nil, otherInput()
 			}
 			return do(ctx, g, who, i)
 		},
 	}
 }
 
+func otherInput() error {
+	return fault.New(fault.Internal, "An operation was called with the input of another.")
+}
+
 func tool(name string, o Op) Op {
 	o.Tool = name
+	return o
+}
+
+func live(o Op) Op {
+	o.Live = true
 	return o
 }

@@ -64,11 +64,18 @@ func (p *Pipeline) rollbacks(ctx context.Context, id string) ([]*model.Change, e
 // after the timeout, of which at most 20 s count.
 func (p *Pipeline) Wait(ctx context.Context, who model.Caller, id string, timeout time.Duration) (*model.Change, error) {
 	c, err := p.Change(ctx, who, id)
-	if err != nil || c.State.Ended() {
-		return c, err
+	if err != nil {
+		return nil, err
 	}
-	was := c.Version
-	return p.wait(ctx, id, min(max(timeout, 0), maxWait), func(c *model.Change) bool { return c.Version != was })
+	return p.WaitFrom(ctx, c, timeout)
+}
+
+// WaitFrom is Wait for a change that moves on from how the caller got it.
+func (p *Pipeline) WaitFrom(ctx context.Context, c *model.Change, timeout time.Duration) (*model.Change, error) {
+	if c.State.Ended() {
+		return c, nil
+	}
+	return p.wait(ctx, c.ID, min(max(timeout, 0), maxWait), func(now *model.Change) bool { return now.Version != c.Version })
 }
 
 // wait returns a change as soon as enough holds, or as it is after the timeout.

@@ -92,6 +92,12 @@ func (d *description) add(op *ops.Op) *form.Form {
 		},
 		Extensions: map[string]any{"x-writ-operation": op.Name, "x-writ-tool": op.Tool != "", "x-writ-roles": slices.Concat(op.Roles)},
 	}
+	if op.Live {
+		described.Responses["200"].Content[eventStream] = &huma.MediaType{Schema: &huma.Schema{
+			Type: huma.TypeString, Description: "Server-sent events: each an event as in the list, with its sequence as the id",
+		}, Example: "id: 7\ndata: {\"sequence\":7}\n\n"}
+		described.Responses["204"] = &huma.Response{Description: "The change has ended and nothing is left to stream"}
+	}
 	for status, codes := range refusals(op) {
 		described.Responses[strconv.Itoa(status)] = d.problem(status, codes)
 	}

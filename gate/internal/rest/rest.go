@@ -54,7 +54,7 @@ const PathOpenAPI = "/openapi.json"
 
 // New returns the handler of the API.
 func New(c Config) (http.Handler, error) {
-	s := &server{Config: c}
+	s := &server{Config: c, streams: streams{open: map[string]int{}}}
 	mux := http.NewServeMux()
 	whole, err := newDescription(c.Gate.Version, false)
 	if err != nil {
@@ -67,7 +67,7 @@ func New(c Config) (http.Handler, error) {
 	for _, op := range ops.All() {
 		in := whole.add(&op)
 		tools.add(&op)
-		mux.Handle(op.Method+" "+op.Path, s.answer(func(r *http.Request, who model.Caller) (any, error) {
+		mux.Handle(op.Method+" "+op.Path, s.answer(func(w http.ResponseWriter, r *http.Request, who model.Caller) (any, error) {
 			if err := op.Allow(who); err != nil {
 				return nil, err
 			}
@@ -77,6 +77,9 @@ func New(c Config) (http.Handler, error) {
 			input, err := read(in, r)
 			if err != nil {
 				return nil, err
+			}
+			if streamed(&op, r) {
+				return sent{}, s.stream(w, r, who, input)
 			}
 			return op.Call(r.Context(), c.Gate, who, input)
 		}))
@@ -88,7 +91,7 @@ func New(c Config) (http.Handler, error) {
 		}
 	}
 	for _, path := range []string{PathOpenAPI, "/v1" + PathOpenAPI} {
-		mux.Handle("GET "+path, s.answer(func(_ *http.Request, who model.Caller) (any, error) {
+		mux.Handle("GET "+path, s.answer(func(_ http.ResponseWriter, _ *http.Request, who model.Caller) (any, error) {
 			return described[who.Kind == writ.Agent], nil
 		}))
 	}
@@ -106,7 +109,10 @@ func New(c Config) (http.Handler, error) {
 	return s.guard(mux), nil
 }
 
-type server struct{ Config }
+type server struct {
+	Config
+	streams streams
+}
 
 // guard stands before every route.
 func (s *server) guard(next http.Handler) http.Handler {
@@ -151,8 +157,11 @@ func sameOrigin(origins []string, host string) bool {
 	return len(origins) == 1 && (origins[0] == "http://"+host || origins[0] == "https://"+host)
 }
 
+// sent is the answer that was sent already.
+type sent struct{}
+
 // answer makes a handler of what answers one caller.
-func (s *server) answer(f func(*http.Request, model.Caller) (any, error)) http.Handler {
+func (s *server) answer(f func(http.ResponseWriter, *http.Request, model.Caller) (any, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, err := s.caller(r)
 		if err == nil {
@@ -162,12 +171,14 @@ func (s *server) answer(f func(*http.Request, model.Caller) (any, error)) http.H
 			s.problem(w, r, err)
 			return
 		}
-		out, err := f(r, who)
+		out, err := f(w, r, who)
 		if err != nil {
 			s.problem(w, r, err)
 			return
 		}
-		s.send(w, r, http.StatusOK, "application/json", out)
+		if _, done := out.(sent); !done {
+			s.send(w, r, http.StatusOK, "application/json", out)
+		}
 	})
 }
 
