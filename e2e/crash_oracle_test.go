@@ -237,12 +237,12 @@ func (c *cycle) judgeEvents(ctx context.Context) {
 // overdue holds, when their writs are out of date, that changes whose writ
 // seemed lost have ended as the target knows it. On a slow machine
 // some arrived after all.
-func (in *installation) overdue(ctx context.Context, late []*cycle) (problems []string) {
+func overdue(ctx context.Context, late []*cycle) (problems []string) {
 	for _, c := range late {
 		var ch api.Change
 		for {
 			var err error
-			if ch, err = in.alice.Wait(ctx, c.late, patience); err != nil {
+			if ch, err = c.alice.Wait(ctx, c.late, patience); err != nil {
 				return append(problems, c.id+" cannot be read: "+err.Error())
 			}
 			if ch.Ended {
