@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -26,6 +27,7 @@ type gate struct {
 	tokens   map[string]string
 	log      *bytes.Buffer
 	doc      *document
+	proposed int
 }
 
 func newGate(t testing.TB, origins ...string) *gate {
@@ -108,9 +110,11 @@ const settlement = `{"resolution":"adopt","shown_digest":"sha256:000000000000000
 
 const proposal = `{"steps":[{"action_type":"mock.noop_change","params":{"value":"new"}}],"purpose":"to see it work"}`
 
+// propose asks for a change that was not asked for before.
 func (g *gate) propose() api.Change {
 	g.t.Helper()
-	return call[api.Change](g, "agent", "POST", "/v1/changes", proposal)
+	g.proposed++
+	return call[api.Change](g, "agent", "POST", "/v1/changes", strings.Replace(proposal, "work", fmt.Sprint("work for time ", g.proposed), 1))
 }
 
 // agreement is what an approver sends after reading the review.
