@@ -6,6 +6,7 @@
 //
 //	request.json       the request; its digest is in the envelope
 //	preview.json       what was shown would change; its digest is in the envelope
+//	assessment.json    how it was weighed, and why; its digest is in the event of the decision
 //	envelope.json      what was decided on; its digest is what approvers approved
 //	writ.json          the writ as the gate signed it, with the approvals; absent if there was none
 //	receipts/0001.json the receipts as the executor signed them, by sequence
@@ -32,6 +33,7 @@ import (
 const (
 	Request    = "request.json"
 	Preview    = "preview.json"
+	Assessment = "assessment.json"
 	Envelope   = "envelope.json"
 	Writ       = "writ.json"
 	Receipts   = "receipts/"
@@ -94,6 +96,7 @@ type told struct {
 	Envelope writ.Digest `json:"envelope_digest"`
 	Detail   struct {
 		RequestDigest writ.Digest `json:"request_digest"`
+		Assessment    writ.Digest `json:"assessment_digest"`
 		WritDigest    writ.Digest `json:"writ_digest"`
 		ReceiptDigest writ.Digest `json:"receipt_digest"`
 		Executor      string      `json:"executor_checkpoint"`
@@ -214,6 +217,9 @@ func (b *bundle) readEnvelope() error {
 	for _, e := range b.events {
 		if d := e.Detail.RequestDigest; d != "" && d != writ.DigestBytes(b.files[Request]) {
 			return wrong(nil, "the request is not the one of event %d", e.Sequence)
+		}
+		if d := e.Detail.Assessment; d != "" && d != writ.DigestBytes(b.files[Assessment]) {
+			return wrong(nil, "the assessment is not the one of event %d", e.Sequence)
 		}
 	}
 	text, ok := b.files[Envelope]

@@ -78,6 +78,7 @@ func files(t *testing.T) map[string][]byte {
 		return b
 	}
 	request, preview := canonical(writ.Object{"purpose": "tidy"}), canonical(writ.Object{"observations": []any{}})
+	weighed := canonical(writ.Object{"score": int64(20)})
 	envelope := writ.Envelope{
 		ChangeID: "chg_1", RequestDigest: writ.DigestBytes(request), PreviewDigest: writ.DigestBytes(preview), RequestedBy: writ.Principal{Name: "bot", Kind: writ.Agent},
 		Steps: []writ.Step{{ID: "s1", Action: "mock.set", System: "mock", Entity: "mock/a", Params: writ.Object{}, Resolved: writ.Object{}, Needs: []string{}, Touches: []string{}}},
@@ -111,6 +112,7 @@ func files(t *testing.T) map[string][]byte {
 	}
 	lines, proofs, signed, seams := log(t, "gate",
 		event("change.proposed", "agent:bot", writ.Object{"request_digest": string(writ.DigestBytes(request))}),
+		event("change.decided", "writ", writ.Object{"assessment_digest": string(writ.DigestBytes(weighed))}),
 		event("change.approved", "human:ana", writ.Object{}),
 		event("change.claimed", "writ", writ.Object{"writ_digest": string(writ.DigestBytes(sealed))}),
 		event("step.ended", "agent:bot", writ.Object{"receipt_digest": string(writ.DigestBytes(receipt))}),
@@ -127,7 +129,7 @@ func files(t *testing.T) map[string][]byte {
 		return b
 	}
 	return map[string][]byte{
-		evidence.Request: request, evidence.Preview: preview, evidence.Envelope: canonical(envelope), evidence.Writ: sealed, evidence.Receipts + "0001.json": receipt,
+		evidence.Request: request, evidence.Preview: preview, evidence.Assessment: weighed, evidence.Envelope: canonical(envelope), evidence.Writ: sealed, evidence.Receipts + "0001.json": receipt,
 		evidence.Events: plain(events), evidence.Keys: plain(evidence.KeyPair{Gate: public("gate"), Executor: public("executor")}),
 		evidence.Checkpoint: signed, evidence.Seams: append(bytes.Join(seams, []byte("\n")), '\n'),
 	}
@@ -139,7 +141,7 @@ func TestVerify(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.ChangeID != "chg_1" || a.Events != 5 || a.Receipts != 1 || len(a.Backups) != 1 || a.Gate != writ.KeyID(public("gate")) || a.Executor != writ.KeyID(public("executor")) {
+	if a.ChangeID != "chg_1" || a.Events != 6 || a.Receipts != 1 || len(a.Backups) != 1 || a.Gate != writ.KeyID(public("gate")) || a.Executor != writ.KeyID(public("executor")) {
 		t.Errorf("%+v", a)
 	}
 	var got []string
@@ -149,8 +151,8 @@ func TestVerify(t *testing.T) {
 		}
 		got = append(got, strings.Fields(s.Text)[0]+" … "+s.Records[0])
 	}
-	want := []string{"agent:bot … event 1 (change.proposed)", "human:ana … event 2 (change.approved)", "The … event 3 (change.claimed)",
-		"It … receipts/0001.json", "step … event 4 (step.ended)"}
+	want := []string{"agent:bot … event 1 (change.proposed)", "human:ana … event 3 (change.approved)", "The … event 4 (change.claimed)",
+		"It … receipts/0001.json", "step … event 5 (step.ended)"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -211,6 +213,8 @@ func TestVerify_refusesWhatDoesNotBelong(t *testing.T) {
 		"another receipt":                  func(f map[string][]byte) { f[evidence.Receipts+"0001.json"] = other },
 		"another writ of the same gate":    func(f map[string][]byte) { f[evidence.Writ] = forged },
 		"another request":                  func(f map[string][]byte) { f[evidence.Request] = []byte(`{"purpose":"other"}`) },
+		"another assessment":               func(f map[string][]byte) { f[evidence.Assessment] = []byte(`{"score":1}`) },
+		"no assessment":                    func(f map[string][]byte) { delete(f, evidence.Assessment) },
 		"another preview":                  func(f map[string][]byte) { f[evidence.Preview] = []byte(`{}`) },
 		"the keys exchanged": func(f map[string][]byte) {
 			f[evidence.Keys] = []byte(strings.NewReplacer("gate", "executor", "executor", "gate").Replace(string(f[evidence.Keys])))
@@ -258,11 +262,11 @@ func TestVerify_witness(t *testing.T) {
 		f[evidence.Witnessed] = text
 		return f
 	}
-	_, _, other, _ := log(t, "gate", writ.Object{"event": "a"}, writ.Object{"event": "b"}, writ.Object{"event": "c"}, writ.Object{"event": "d"}, writ.Object{"event": "e"})
+	_, _, other, _ := log(t, "gate", writ.Object{"event": "a"}, writ.Object{"event": "b"}, writ.Object{"event": "c"}, writ.Object{"event": "d"}, writ.Object{"event": "e"}, writ.Object{"event": "f"})
 	_, _, older, _ := log(t, "gate", writ.Object{"event": "a"})
 	own := cosign(good[evidence.Checkpoint])
 	a, err := evidence.Verify(with(evidence.Cosigned{Checkpoint: own}), w)
-	if err != nil || len(a.Witnesses) != 1 || a.Witnesses[0].Witness != "w" || a.Witnesses[0].Events != 5 {
+	if err != nil || len(a.Witnesses) != 1 || a.Witnesses[0].Witness != "w" || a.Witnesses[0].Events != 6 {
 		t.Errorf("%+v %v", a, err)
 	}
 	for name, f := range map[string]map[string][]byte{
@@ -271,7 +275,7 @@ func TestVerify_witness(t *testing.T) {
 		"of fewer events":            with(evidence.Cosigned{Checkpoint: cosign(older)}),
 		"with a proof too much":      with(evidence.Cosigned{Checkpoint: own, Proof: make([]ledger.Hash, 1)}),
 		"not signed":                 with(evidence.Cosigned{Checkpoint: string(good[evidence.Checkpoint])}),
-		"changed":                    with(evidence.Cosigned{Checkpoint: strings.Replace(own, "\n5\n", "\n6\n", 1)}),
+		"changed":                    with(evidence.Cosigned{Checkpoint: strings.Replace(own, "\n6\n", "\n7\n", 1)}),
 		"signed by the witness only": with(evidence.Cosigned{Checkpoint: own[:strings.Index(own, "— ")] + own[strings.LastIndex(own, "— "):]}),
 	} {
 		if a, err := evidence.Verify(f, w); fault.ReasonOf(err) != "bad_evidence" {

@@ -72,8 +72,12 @@ func (b *bundle) acted() (string, []string) {
 		return "No executor was given a writ.", nil
 	}
 	records, _ := b.records("change.claimed")
-	return fmt.Sprintf("The executor %s was given the writ %s, for the run %s, and signed %d receipts with the key %s.",
-		b.writ.Executor, writ.DigestBytes(b.files[Writ]), b.writ.Run, len(b.receipts), b.account.Executor), append(records, Writ)
+	signed := fmt.Sprintf("%d receipts", len(b.receipts))
+	if len(b.receipts) == 1 {
+		signed = "1 receipt"
+	}
+	return fmt.Sprintf("The executor %s was given the writ %s, for the run %s, and signed %s with the key %s.",
+		b.writ.Executor, writ.DigestBytes(b.files[Writ]), b.writ.Run, signed, b.account.Executor), append(records, Writ)
 }
 
 func (b *bundle) sent() (string, []string) {

@@ -19,17 +19,18 @@ type Report struct {
 
 // String says no more than what is certain.
 func (r Report) String() string {
-	text := fmt.Sprintf("%d events in %d segments, prefix valid", r.Events, r.Segments)
+	what := count(r.Events, "event") + " in " + count(r.Segments, "segment")
+	text := what + ", prefix valid"
 	if r.Compared {
-		text = fmt.Sprintf("%d events in %d segments, complete and unchanged up to event %d, as the kept checkpoint has them", r.Events, r.Segments, r.Kept)
+		text = fmt.Sprintf("%s, complete and unchanged up to event %d, as the kept checkpoint has them", what, r.Kept)
 		if r.Events > r.Kept {
-			text += fmt.Sprintf("; the %d after it are prefix valid", r.Events-r.Kept)
+			text += fmt.Sprintf("; %s after it: prefix valid", count(r.Events-r.Kept, "event"))
 		}
 	} else {
 		text += ": whether later events were removed, only a checkpoint can show that was kept elsewhere"
 	}
 	if r.Events > r.Signed {
-		text += fmt.Sprintf("; the last %d are not signed yet", r.Events-r.Signed)
+		text += fmt.Sprintf("; not signed yet: the last %s", count(r.Events-r.Signed, "event"))
 	}
 	for _, c := range r.Cosigned {
 		text += fmt.Sprintf("; the witness %s had seen the first %d of them on %s", c.Witness, c.Events, c.At)
@@ -38,4 +39,12 @@ func (r Report) String() string {
 		text += "; a torn line follows"
 	}
 	return text
+}
+
+// count names a number of things.
+func count(n int64, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 
 	"golang.org/x/mod/sumdb/tlog"
 
@@ -55,10 +56,12 @@ type verification struct {
 	tiled    int64 // events whose tiles must be there
 	mend     bool  // write the tiles that a crash may have taken
 	mended   error
-	recorded []byte // the hashes of the present tile as they were recorded
-	differs  int64  // the first leaf that is not as its tile has it, or -1
-	tile     string // the first tile that is not as it should be
-	end      int64  // behind the last whole line of the last segment
+	recorded []byte   // the hashes of the present tile as they were recorded
+	differs  int64    // the first leaf that is not as its tile has it, or -1
+	before   Tree     // of the leaves before that one
+	tile     string   // the first tile that is not as it should be
+	within   [2]int64 // the first events of which a tile of tiles has another hash: from, to
+	end      int64    // behind the last whole line of the last segment
 	tail     struct {
 		segment  int
 		from     int64 // where to begin to read
@@ -229,8 +232,16 @@ func (v *verification) seam(s *segment) error {
 // meets compares the events so far with a checkpoint of so many.
 func (v *verification) meets(c Checkpoint, whose string) error {
 	switch size := v.tiles.size; {
-	case v.differs >= v.good && v.differs < c.Size && (size != c.Size || v.tiles.root() != c.Root):
+	case v.differs >= v.good && v.differs < c.Size && (size != c.Size || v.tiles.root() != c.Root) && v.wasRecorded(c):
 		return v.wrong(v.differs, "event_changed", "it is not the one that was recorded")
+	case size != c.Size && !v.countsUp(c):
+		v.report.Events = v.good
+		reason := "event_changed"
+		if size < c.Size {
+			reason = "event_missing"
+		}
+		return fault.New(fault.Invalid, "There are %d events where %s covers %d, and the tiles do not tell which is the first that is wrong. The events up to %d are in order.",
+			size, whose, c.Size, v.good).Because(reason)
 	case size < c.Size:
 		return v.wrong(size, "event_missing", fmt.Sprintf("it is missing, and %s covers %d events", whose, c.Size))
 	case size > c.Size:
@@ -239,9 +250,19 @@ func (v *verification) meets(c Checkpoint, whose string) error {
 		v.good, v.differs = c.Size, -1
 		return nil
 	}
-	v.report.Events = v.good
-	return fault.New(fault.Invalid, "One of the events %d to %d is not the one that was recorded, as %s tells; the tiles that would tell which were changed with it. The events before it are in order.",
-		v.good+1, c.Size, whose).Because("event_changed")
+	switch v.report.Events = v.good; {
+	case v.good == c.Size:
+		return fault.New(fault.Invalid, "%s has another root for %s than what was met before, which fits them: one of both is of another ledger.",
+			strings.ToUpper(whose[:1])+whose[1:], count(c.Size, "event")).Because("event_changed")
+	case v.good+1 == c.Size:
+		return v.wrong(v.good, "event_changed", "it is not the one that was recorded, as "+whose+" tells")
+	}
+	from, to := v.good, c.Size
+	if v.within[1] > from && v.within[1] <= to && v.hashesFit(c) {
+		from, to = max(from, v.within[0]), v.within[1]
+	}
+	return fault.New(fault.Invalid, "One of the events %d to %d is not the one that was recorded, as %s tells; the tiles that would tell which were changed with it. The events up to %d are in order.",
+		from+1, to, whose, from).Because("event_changed")
 }
 
 // add adds one event.
@@ -252,7 +273,7 @@ func (v *verification) add(leaf Hash) error {
 	}
 	at := int(n%tileWidth) * tlog.HashSize
 	if v.differs < 0 && at < len(v.recorded) && Hash(v.recorded[at:at+tlog.HashSize]) != leaf {
-		v.differs = n
+		v.differs, v.before = n, v.tiles.tree()
 	}
 	v.tiles.add(leaf)
 	if n+1 == v.own.Size {
@@ -296,7 +317,7 @@ func (v *verification) full(level int, n int64, hashes []byte) {
 	case covers > v.tiled && v.mend:
 		v.mended = errors.Join(v.mended, writeTile(v.dir, path, hashes))
 	case covers <= v.tiled:
-		v.compare(path, hashes)
+		v.compare(level, n, path, hashes)
 	}
 }
 
@@ -306,14 +327,25 @@ func (v *verification) edge() {
 		return
 	}
 	for _, p := range v.tiles.partials() {
-		v.compare(p.path, p.hashes)
+		v.compare(p.level, v.own.Size>>(tileHeight*(p.level+1)), p.path, p.hashes)
 	}
 }
 
-func (v *verification) compare(path string, hashes []byte) {
-	if recorded, err := v.readTile(v.dir, path); err != nil || !bytes.Equal(recorded, hashes) {
-		v.misses(path)
+func (v *verification) compare(level int, n int64, path string, hashes []byte) {
+	recorded, err := v.readTile(v.dir, path)
+	if err == nil && bytes.Equal(recorded, hashes) {
+		return
 	}
+	v.misses(path)
+	if level != 1 || v.within[1] > v.good || len(recorded) != len(hashes) {
+		return
+	}
+	at := 0
+	for bytes.Equal(recorded[at:at+tlog.HashSize], hashes[at:at+tlog.HashSize]) {
+		at += tlog.HashSize
+	}
+	from := (n*tileWidth + int64(at/tlog.HashSize)) * tileWidth
+	v.within = [2]int64{from, from + tileWidth}
 }
 
 func (v *verification) misses(path string) {

@@ -111,7 +111,7 @@ func TestVerify_setBack(t *testing.T) {
 	grow(t, l, 2)
 	kept := checkpoint(t, l)
 	report, err := ledger.Verify(old, ledger.Against{})
-	want := "10 events in 1 segments, prefix valid: whether later events were removed, only a checkpoint can show that was kept elsewhere"
+	want := "10 events in 1 segment, prefix valid: whether later events were removed, only a checkpoint can show that was kept elsewhere"
 	if err != nil || report.String() != want {
 		t.Errorf("%q %v, want %q", report, err, want)
 	}
@@ -125,7 +125,7 @@ func TestVerify_setBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	report, err = ledger.Verify(dir, ledger.Against{Checkpoint: was})
-	if want := "complete and unchanged up to event 10, as the kept checkpoint has them; the 2 after it are prefix valid"; err != nil || !strings.Contains(report.String(), want) {
+	if want := "complete and unchanged up to event 10, as the kept checkpoint has them; 2 events after it: prefix valid"; err != nil || !strings.Contains(report.String(), want) {
 		t.Errorf("%s %v, want %q", report, err, want)
 	}
 }
@@ -304,4 +304,78 @@ func FuzzVerify(f *testing.F) {
 			t.Fatalf("opened with %d events, verified %d", l.Size(), report.Events)
 		}
 	})
+}
+
+// An event and the hash of it that was recorded are changed alike: the tile of
+// tiles still tells among which it is, and of a single one that it is that one.
+func TestVerify_hashesChangedAlike(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		events, wrong int
+		want          string
+	}{
+		{900, 300, "One of the events 257 to 512 is not"},
+		{900, 700, "One of the events 513 to 768 is not"},
+		{900, 800, "One of the events 1 to 900 is not"}, // in the tile that is not full: no other holds its hash
+		{1, 1, "Event 1 is wrong: it is not the one that was recorded, as the ledger's own checkpoint tells"},
+	} {
+		dir, _ := made(t, c.events, options())
+		var was, now []byte
+		edit(t, segment(dir, 0), func(s string) string {
+			lines := strings.SplitAfter(s, "\n")
+			line := strings.TrimSuffix(lines[c.wrong], "\n")
+			was = []byte(line)
+			line = strings.Replace(line, "{", `{"a":1,`, 1)
+			now = []byte(line)
+			lines[c.wrong] = line + "\n"
+			return strings.Join(lines, "")
+		})
+		old, other := ledger.Leaf(was), ledger.Leaf(now)
+		for name, text := range files(t, dir) {
+			if strings.HasPrefix(name, "tile/0/") {
+				edit(t, filepath.Join(dir, name), func(string) string { return strings.ReplaceAll(text, string(old[:]), string(other[:])) })
+			}
+		}
+		if report, err := ledger.Verify(dir, ledger.Against{}); fault.ReasonOf(err) != "event_changed" || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("event %d of %d: %s %v", c.wrong, c.events, report, err)
+		}
+	}
+}
+
+// Two checkpoints of as many events and other roots: no range of events is named
+// that ends before it begins.
+func TestVerify_otherRoot(t *testing.T) {
+	t.Parallel()
+	dir, _ := made(t, 28, options())
+	other := filepath.Join(t.TempDir(), "other")
+	l := open(t, other, options())
+	for n := range int64(28) {
+		line := strings.Replace(string(event(t, n+1)), "{", `{"a":1,`, 1)
+		if err := l.Append([]byte(line)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := ledger.Verify(dir, ledger.Against{Checkpoint: checkpoint(t, l)})
+	if fault.ReasonOf(err) != "event_changed" || !strings.Contains(err.Error(), "The kept checkpoint has another root for 28 events") {
+		t.Errorf("%v", err)
+	}
+}
+
+// Whoever changes an event and its hash, and the hash of another event as well,
+// does not make that other one the wrong one.
+func TestVerify_hashOfAnother(t *testing.T) {
+	t.Parallel()
+	dir, _ := made(t, 20, options())
+	was := []byte(strings.TrimSuffix(strings.SplitAfter(files(t, dir)[filepath.Join("segment", "000000000000.jsonl")], "\n")[5], "\n"))
+	now := []byte(strings.Replace(string(was), "{", `{"a":1,`, 1))
+	edit(t, segment(dir, 0), swap(string(was), string(now)))
+	edit(t, filepath.Join(dir, "tile", "0", "000.p", "20"), func(s string) string {
+		old, other := ledger.Leaf(was), ledger.Leaf(now)
+		s = strings.Replace(s, string(old[:]), string(other[:]), 1)
+		return s[:9*32] + strings.Repeat("x", 32) + s[10*32:]
+	})
+	_, err := ledger.Verify(dir, ledger.Against{})
+	if fault.ReasonOf(err) != "event_changed" || !strings.Contains(err.Error(), "One of the events 1 to 20") {
+		t.Errorf("%v", err)
+	}
 }

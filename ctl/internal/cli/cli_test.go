@@ -282,7 +282,7 @@ func TestAuditVerify(t *testing.T) {
 	g := newGate(t)
 	dir := filepath.Join(g.home, "gate", "audit")
 	kept := keepAudit(t, dir, 3)
-	if r := g.expect(0, "audit", "verify"); !strings.HasPrefix(r.stdout, "3 events in 1 segments, prefix valid") {
+	if r := g.expect(0, "audit", "verify"); !strings.HasPrefix(r.stdout, "3 events in 1 segment, prefix valid") {
 		t.Error(r.stdout)
 	}
 	if r := g.expect(0, "audit", "verify", dir, "--checkpoint", kept); !strings.Contains(r.stdout, "complete and unchanged up to event 3") {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -40,7 +41,7 @@ func (p *program) evidenceCommand() *cobra.Command {
 				return err
 			}
 			p.print(account, func() {
-				p.say("%d files written to %s. Verify them anywhere: writ evidence verify %s", len(files), line(out), line(out))
+				p.say("%s written to %s. Verify them anywhere: writ evidence verify %s", count(len(files), "file"), line(out), line(out))
 			})
 			return nil
 		},
@@ -79,8 +80,8 @@ compare the key ids that are printed with those one knows.`,
 				}
 			}
 			p.print(account, func() {
-				p.say("The evidence of %s is in order: %d events, proven by a checkpoint of %d events of %s, and %d receipts.",
-					line(account.ChangeID), account.Events, account.Covered, line(account.Origin), account.Receipts)
+				p.say("The evidence of %s is in order: %s, proven by a checkpoint of %s of %s, and %s.",
+					line(account.ChangeID), count(account.Events, "event"), count(int(account.Covered), "event"), line(account.Origin), count(account.Receipts, "receipt"))
 				p.say("signed by the gate %s and the executor %s", account.Gate, account.Executor)
 				for _, w := range account.Witnesses {
 					p.say("the witness %s had seen all of it on %s", line(w.Witness), when(w.At))
@@ -94,6 +95,14 @@ compare the key ids that are printed with those one knows.`,
 	cmd.Flags().StringVar(&gate, "gate-key", "", "the public key of the gate in base64, as writ-gate key prints it")
 	cmd.Flags().StringVar(&executor, "executor-key", "", "the public key of the executor in base64, as gate.yaml names it")
 	return cmd
+}
+
+// count names a number of things.
+func count(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
 }
 
 // knownKey returns the id of a key in base64; "" for none.

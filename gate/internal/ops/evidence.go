@@ -59,6 +59,7 @@ func changeEvidence(ctx context.Context, g *Gate, who model.Caller, in *one) (ou
 	}{
 		{evidence.Request, c.Request, writ.Canonical, true},
 		{evidence.Preview, map[string]any{"observations": c.Observations}, writ.Canonical, true},
+		{evidence.Assessment, c.Assessment, writ.Canonical, c.Assessment != nil},
 		{evidence.Envelope, c.Envelope, writ.Canonical, c.Envelope != nil},
 		{evidence.Events, events, json.Marshal, true},
 		{evidence.Keys, evidence.KeyPair{Gate: public, Executor: g.ExecutorKey}, json.Marshal, true},

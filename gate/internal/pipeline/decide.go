@@ -31,7 +31,11 @@ func (p *Pipeline) decide(ctx context.Context, assessed Assessed) (*model.Change
 		}
 		c.Envelope, c.Digest = &e, digest
 	}
-	err := p.update(ctx, func(tx store.Tx, now writ.Time) error {
+	weighed, err := writ.DigestOf(c.Assessment)
+	if err != nil {
+		return nil, err
+	}
+	err = p.update(ctx, func(tx store.Tx, now writ.Time) error {
 		c.UpdatedAt = now
 		switch d.Effect {
 		case model.Auto:
@@ -51,6 +55,7 @@ func (p *Pipeline) decide(ctx context.Context, assessed Assessed) (*model.Change
 		e.Detail = writ.Object{
 			"effect": string(d.Effect), "rules": anyList(d.Rules), "reasons": anyList(d.Reasons), "policy_digest": string(d.PolicyDigest),
 			"class": string(c.Assessment.Class), "risk_level": string(c.Assessment.Level), "score": c.Assessment.Score,
+			"assessment_digest": string(weighed),
 		}
 		return tx.Append(e)
 	})
