@@ -32,7 +32,7 @@ $(CLIENTS)/node_modules/.package-lock.json: e2e/clients/package.json e2e/clients
 	@touch $@
 
 test: ## all tests, the real programs included
-	$(GO) test -timeout 5m ./...
+	$(GO) test -timeout 10m ./...
 
 check: fmt vet staticcheck guard golden-before race test golden-after ## everything a change must pass
 

@@ -22,8 +22,9 @@ type running struct {
 	agent, human *client.Client
 }
 
-// startAll starts a writ that ends with the test. The person is ada.
-func startAll(tb testing.TB) running {
+// startAll starts a writ that ends with the test, after its directory was
+// prepared. The person is ada.
+func startAll(tb testing.TB, prepare ...func(dir string)) running {
 	tb.Helper()
 	bin, err := programs.build()
 	if err != nil {
@@ -44,6 +45,9 @@ func startAll(tb testing.TB) running {
 		replace(tb, filepath.Join(r.dir, "gate", "gate.yaml"), limit, to)
 	}
 	replace(tb, filepath.Join(r.dir, "gate", "gate.yaml"), "# tcp: 127.0.0.1:7443 ", "tcp: 127.0.0.1:0 ")
+	for _, f := range prepare {
+		f(r.dir)
+	}
 	up := exec.Command(filepath.Join(bin, "writ"), "--dir", r.dir, "up")
 	up.Env = r.env
 	log := filepath.Join(tb.TempDir(), "up.log")

@@ -74,7 +74,7 @@ func (p *program) run(ctx context.Context) (err error) {
 		Catalog: c.actions, Policy: c.rules, Key: c.key, Epoch: c.Epoch, FirstAnswer: c.FirstAnswer, MaxOpen: int(c.Limits.OpenChanges),
 	})
 	gate := &ops.Gate{Pipeline: pipe, Record: record, ExecutorKey: c.executorKey, Version: api.Version, Limits: auth.NewLimits(p.sys, c.Limits.Rates)}
-	tools, err := mcp.New(gate, p.sys.Log)
+	tools, err := mcp.New(gate, p.sys.Log, c.MCP.TypedTools)
 	if err != nil {
 		return err
 	}

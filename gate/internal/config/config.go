@@ -53,9 +53,16 @@ type Config struct {
 	// FirstAnswer is how long a proposal waits for its decision.
 	FirstAnswer time.Duration `yaml:"first_answer"`
 	Limits      Limits        `yaml:"limits"`
+	MCP         MCP           `yaml:"mcp"`
 	// Epoch is raised by writ recover after a restore from a backup: an executor
 	// takes no writ of a lower epoch than it has seen.
 	Epoch int64 `yaml:"epoch"`
+}
+
+// MCP is what agents are offered as tools.
+type MCP struct {
+	// TypedTools offers each action as a tool of its own, besides propose_change.
+	TypedTools bool `yaml:"typed_tools"`
 }
 
 // Limits is how much each principal may ask.

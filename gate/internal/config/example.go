@@ -49,5 +49,8 @@ limits:                        # of each principal by itself; beyond them it is 
   proposals_per_minute: 120    # as many at once
   open_changes: 200            # that have not ended; 0 sets no limit
 
+mcp:
+  typed_tools: false           # true: each action is a tool as well, controlled_execution_SYSTEM_ACTION, which proposes it
+
 epoch: 1                       # "writ recover" raises it after a restore from a backup: older writs are then refused
 `

@@ -27,6 +27,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"writ"
+	"writ/api"
 	"writ/fault"
 	"writ/gate/internal/form"
 	"writ/gate/internal/model"
@@ -51,8 +52,9 @@ type Server struct {
 	digest  writ.Digest
 }
 
-// New returns the server.
-func New(g *ops.Gate, log *slog.Logger) (*Server, error) {
+// New returns the server. With typedTools there is one more tool for each action
+// that may run, which proposes just that.
+func New(g *ops.Gate, log *slog.Logger, typedTools bool) (*Server, error) {
 	s := &Server{gate: g, log: log}
 	server := sdk.NewServer(&sdk.Implementation{Name: "writ", Version: g.Version}, &sdk.ServerOptions{
 		Instructions: instructions, Logger: slog.New(slog.DiscardHandler),
@@ -72,6 +74,16 @@ func New(g *ops.Gate, log *slog.Logger) (*Server, error) {
 		}
 		list = append(list, tool)
 		server.AddTool(tool, s.answer(&op, f))
+		if op.Name != api.ChangePropose || !typedTools {
+			continue
+		}
+		for _, name := range g.Pipeline.Catalog.Names() {
+			if a, ok := g.Pipeline.Catalog.Action(name); ok && a.Forbidden == "" {
+				one, args := typed(a, tool)
+				list = append(list, one)
+				server.AddTool(one, s.through(s.answer(&op, f), args))
+			}
+		}
 	}
 	server.AddReceivingMiddleware(onlyTools)
 	described, err := json.Marshal(list)
@@ -178,12 +190,12 @@ func (s *Server) answer(op *ops.Op, f *form.Form) sdk.ToolHandler {
 		defer func() { // the SDK calls it in a goroutine of its own
 			if p := recover(); p != nil {
 				s.log.Error("a tool panicked", "tool", op.Tool, "panic", p, "stack", string(debug.Stack()))
-				result = s.failed(op, fault.New(fault.Internal, "Something went wrong inside writ. The log of the gate has the cause."))
+				result = s.failed(op.Tool, fault.New(fault.Internal, "Something went wrong inside writ. The log of the gate has the cause."))
 			}
 		}()
 		out, err := s.call(ctx, op, f, r)
 		if err != nil {
-			return s.failed(op, err), nil
+			return s.failed(op.Tool, err), nil
 		}
 		structured := reflect.New(op.Out)
 		structured.Elem().Set(reflect.ValueOf(out))
@@ -207,7 +219,7 @@ func (s *Server) call(ctx context.Context, op *ops.Op, f *form.Form, r *sdk.Call
 	if err := op.Allow(who); err != nil {
 		return nil, err
 	}
-	who.Session = who.Session.With(session(r))
+	who.Session, who.Tools = who.Session.With(session(r)), s.digest
 	in, err := f.Flat(r.Params.Arguments)
 	if err != nil {
 		return nil, err
@@ -237,13 +249,13 @@ func session(r *sdk.CallToolRequest) *model.Session {
 
 // failed is the result of a call that was not answered as asked. It has no
 // structured content: clients hold that to the schema of the answer.
-func (s *Server) failed(op *ops.Op, err error) *sdk.CallToolResult {
+func (s *Server) failed(tool string, err error) *sdk.CallToolResult {
 	row := fault.CodeOf(err).Row()
 	level := slog.LevelDebug
 	if row.HTTP >= http.StatusInternalServerError {
 		level = slog.LevelError
 	}
-	s.log.Log(context.Background(), level, "a tool was not answered as asked", "tool", op.Tool, "code", row.Code, "reason", fault.ReasonOf(err), "error", err)
+	s.log.Log(context.Background(), level, "a tool was not answered as asked", "tool", tool, "code", row.Code, "reason", fault.ReasonOf(err), "error", err)
 	meta := sdk.Meta{"writ/code": string(row.Code), "writ/reason": fault.ReasonOf(err), "writ/retry": row.Retry}
 	if wait := fault.AfterOf(err); wait > 0 {
 		meta["writ/retry_after"] = wait

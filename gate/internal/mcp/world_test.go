@@ -29,10 +29,15 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	return newWorldWith(t, false)
+}
+
+func newWorldWith(t *testing.T, typedTools bool) *world {
+	t.Helper()
 	w := &world{Gate: gatetest.New(t), t: t}
 	log := slog.New(slog.DiscardHandler)
 	var err error
-	if w.tool, err = mcp.New(w.Gate.Gate, log); err != nil {
+	if w.tool, err = mcp.New(w.Gate.Gate, log, typedTools); err != nil {
 		t.Fatal(err)
 	}
 	handler, err := rest.New(rest.Config{

@@ -26,6 +26,9 @@ type Caller struct {
 	writ.Principal
 	Roles   []Role
 	Session *Session // what its program says of itself; nil is nothing
+	// Tools is the digest of the list of tools that its model was shown; "" if it
+	// asks in another way.
+	Tools writ.Digest
 }
 
 // Has reports whether the caller holds the role, or is an admin.

@@ -73,6 +73,9 @@ func (p *Pipeline) intake(ctx context.Context, who model.Caller, r model.Request
 		if s := who.Session; s != nil {
 			e.Detail["session"] = session(s)
 		}
+		if who.Tools != "" {
+			e.Detail["tools_digest"] = string(who.Tools)
+		}
 		return tx.Append(e)
 	})
 	return c, isNew, err
