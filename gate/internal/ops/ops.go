@@ -56,6 +56,9 @@ type Op struct {
 	Tool string
 	// Live says that Gate.Follow takes the same input and goes on with what is new.
 	Live bool
+	// Original says that the path is of the system that came before, whose every
+	// refusal is a bad request.
+	Original bool
 	// In is a struct whose fields are tagged with where a way in finds them:
 	// path, query or header and the name there, and with tool where a tool has
 	// another name for it; the field Body is the body.

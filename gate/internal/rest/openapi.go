@@ -157,6 +157,9 @@ func refusals(op *ops.Op) map[int][]fault.Code {
 	if op.Parameter() != "" || op.Name == api.EventList { // which may be asked for one change
 		codes = append(codes, fault.NotFound)
 	}
+	if op.Original {
+		codes = append(codes, fault.Timeout)
+	}
 	if op.Method != http.MethodGet && op.Parameter() != "" {
 		codes = append(codes, fault.Conflict, fault.Spent, fault.Expired, fault.Stale, fault.ApprovalMissing, fault.Refused)
 	}

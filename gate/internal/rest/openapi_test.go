@@ -142,7 +142,7 @@ func TestExamples(t *testing.T) {
 		t.Log("run the tests again: the examples are part of the program")
 		return
 	}
-	for _, op := range ops.All() {
+	for _, op := range append(ops.All(), ops.Original()...) {
 		place := pointer(op.Method, op.Path)
 		described, _ := g.doc.at(place)
 		operation, ok := described.(map[string]any)
@@ -347,7 +347,10 @@ func makeExamples(g *gate) map[string]map[string]any {
 		out[name] = e
 	}
 	ask := func(name, who string, params map[string]any, body any) map[string]any {
-		op, _ := api.OperationOf(name)
+		op, ok := api.OperationOf(name)
+		if i := slices.IndexFunc(api.OriginalOperations(), func(o api.Operation) bool { return o.Name == name }); !ok {
+			op = api.OriginalOperations()[i]
+		}
 		path, text := op.Path, ""
 		for key, value := range params {
 			path = strings.ReplaceAll(path, "{"+key+"}", fmt.Sprint(value))
@@ -364,11 +367,11 @@ func makeExamples(g *gate) map[string]map[string]any {
 		return answer
 	}
 	step := api.ProposedStep{ActionType: "mock.noop_change", Params: writ.Object{"value": "new"}}
-	ask(api.ChangePropose, "agent", nil, api.Proposal{
+	proposed := ask(api.ChangePropose, "agent", nil, api.Proposal{
 		Steps: []api.ProposedStep{step}, RequestedAction: "Set the value to new", Purpose: "To see how a change goes", ChangeTicket: "OPS-1",
 	})
 	propose := func() map[string]any { return map[string]any{"id": g.propose().ID} }
-	id := propose()
+	id := map[string]any{"id": proposed["id"]}
 	ask(api.ChangeGet, "agent", id, nil)
 	wait := propose()
 	op, _ := api.OperationOf(api.ChangeWait)
@@ -393,6 +396,13 @@ func makeExamples(g *gate) map[string]map[string]any {
 	ask(api.ChangeArtifact, "auditor", id, nil)
 	ask(api.ChangeEvidence, "auditor", id, nil)
 	ask(api.ChangeEvents, "agent", id, nil)
+	for _, name := range []string{api.ControlledPolicy, api.StatePolicy, api.StateDriftCheck} {
+		ask(name, "agent", nil, nil)
+	}
+	ask(api.ControlledExecute, "agent", nil, api.ControlledCall{
+		ApprovalID: id["id"].(string), RequestedBy: "opencode", ChangeTicket: "OPS-1", RiskLevel: "low", TargetSystem: "mock", ActionType: "mock.noop_change",
+		RequestedAction: "Set the value to new", Params: writ.Object{"value": "new"}, BackupRequired: true,
+	})
 	ask(api.ChangeList, "agent", nil, nil)
 	ask(api.ActionList, "agent", nil, nil)
 	ask(api.ActionGet, "agent", map[string]any{"name": "mock.noop_change"}, nil)

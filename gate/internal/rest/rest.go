@@ -64,7 +64,7 @@ func New(c Config) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, op := range ops.All() {
+	for _, op := range append(ops.All(), ops.Original()...) {
 		in := whole.add(&op)
 		tools.add(&op)
 		mux.Handle(op.Method+" "+op.Path, s.answer(func(w http.ResponseWriter, r *http.Request, who model.Caller) (any, error) {
@@ -81,7 +81,11 @@ func New(c Config) (http.Handler, error) {
 			if streamed(&op, r) {
 				return sent{}, s.stream(w, r, who, input)
 			}
-			return op.Call(r.Context(), c.Gate, who, input)
+			out, err := op.Call(r.Context(), c.Gate, who, input)
+			if err != nil && op.Original {
+				err = badRequest{err}
+			}
+			return out, err
 		}))
 	}
 	described := map[bool]json.RawMessage{}
@@ -242,9 +246,20 @@ func (s *server) problem(w http.ResponseWriter, r *http.Request, err error) {
 	})
 }
 
+// badRequest is an error of an operation whose every refusal is a bad request.
+type badRequest struct{ error }
+
+func (e badRequest) Unwrap() error { return e.error }
+
 // statusOf is the status of a problem: that of its code, except where HTTP has a
 // word of its own for the reason.
 func statusOf(err error) int {
+	if bad, ok := errors.AsType[badRequest](err); ok {
+		if status := statusOf(bad.error); status/100 != 4 || status == http.StatusTooManyRequests {
+			return status
+		}
+		return http.StatusBadRequest
+	}
 	switch fault.ReasonOf(err) {
 	case otherMethod:
 		return http.StatusMethodNotAllowed

@@ -1,0 +1,41 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+
+	"writ"
+	"writ/fault"
+	"writ/gate/internal/model"
+	"writ/gate/internal/store"
+)
+
+// maxTimeline is how many events of one change are looked at.
+const maxTimeline = 10_000
+
+// Give records that a caller was given what came of an approval, which can be
+// asked for once: fault.Spent, if it was.
+func (p *Pipeline) Give(ctx context.Context, who model.Caller, id, approval string) error {
+	return p.update(ctx, func(tx store.Tx, now writ.Time) error {
+		c, err := tx.Change(id)
+		if err != nil {
+			return err
+		}
+		lines, err := tx.Events(store.EventFilter{ChangeID: id, Limit: maxTimeline})
+		if err != nil {
+			return err
+		}
+		for _, l := range lines {
+			var e model.Event
+			if err := json.Unmarshal(l.Bytes, &e); err != nil {
+				return fault.Wrap(fault.Internal, err, "An event of %s cannot be read.", id)
+			}
+			if e.Type == model.ResultGiven {
+				return fault.New(fault.Spent, "The approval was used: %s was carried out as %s, and what came of it was told. Ask for the same again as a new change.", id, c.RunID).Because("approval_used")
+			}
+		}
+		e := p.event(c, model.ResultGiven, who.User(), now)
+		e.ApprovalID = approval
+		return tx.Append(e)
+	})
+}
