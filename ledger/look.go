@@ -65,3 +65,34 @@ func (l *Log) look() error {
 	}
 	return nil
 }
+
+// Private refuses a ledger that others may change, as its writer would.
+func Private(dir string) error {
+	for _, path := range []string{dir, filepath.Join(dir, "segment")} {
+		info, err := os.Lstat(path)
+		if err != nil {
+			return unusable(err, "%s cannot be looked at. Put it back from its copy. Run: writ audit verify %s", path, dir)
+		}
+		if err := private(path, info, fs.ModeDir); err != nil {
+			return err
+		}
+	}
+	entries, err := os.ReadDir(filepath.Join(dir, "segment"))
+	if err != nil {
+		return unusable(err, "The segments of the audit %s cannot be listed.", dir)
+	}
+	paths := []string{filepath.Join(dir, "checkpoint")}
+	for _, e := range entries {
+		paths = append(paths, filepath.Join(dir, "segment", e.Name()))
+	}
+	for _, path := range paths {
+		info, err := os.Lstat(path)
+		if err != nil {
+			continue // Verify says what is missing
+		}
+		if err := private(path, info, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}

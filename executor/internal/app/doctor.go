@@ -128,8 +128,12 @@ func verifyAudit(c *config.Config) error {
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil // the executor was never started
 	}
+	if err := ledger.Private(dir); err != nil {
+		return err
+	}
 	if _, err := ledger.Verify(dir, ledger.Against{}); err != nil {
-		return fault.Wrap(fault.CodeOf(err), err, "The executor's audit %s is not in order. %s", dir, fault.TextOf(err))
+		return fault.Wrap(fault.CodeOf(err), err, "The executor's audit %s is not in order. %s Put it back from its copy, and find out who changed it. Run: writ audit verify %s",
+			dir, fault.TextOf(err), dir)
 	}
 	return nil
 }

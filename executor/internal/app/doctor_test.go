@@ -1,12 +1,18 @@
 package app_test
 
 import (
+	"encoding/json"
+	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"writ/catalog"
+	"writ/executor/internal/journal"
+	"writ/sys"
 )
 
 // What was changed on the disk is not in use before the next start: doctor says so.
@@ -43,5 +49,80 @@ func TestDoctor_changedCatalog(t *testing.T) {
 	running(t, dir)
 	if out, _, status := command(t, dir, "", "doctor"); status != 0 {
 		t.Errorf("started again: %d %s", status, out)
+	}
+}
+
+// Each state in which nothing may be done is found, with what mends it.
+func TestDoctor_ofWhatIsKept(t *testing.T) {
+	t.Parallel()
+	segment := filepath.Join("audit", "segment", "000000000000.jsonl")
+	for name, c := range map[string]struct {
+		spoil            func(dir, other string) error
+		check, text, fix string
+	}{
+		"a damaged journal": {func(dir, _ string) error {
+			return os.WriteFile(filepath.Join(dir, "journal.db"), make([]byte, 8192), 0o600)
+		}, "journal", "journal", "writ "},
+		"another one's log": {func(dir, other string) error {
+			stop := running(t, other)
+			log, err := os.ReadFile(filepath.Join(other, "journal.db-wal"))
+			stop()
+			return errors.Join(err, os.WriteFile(filepath.Join(dir, "journal.db-wal"), log, 0o600))
+		}, "journal", "another copy", "mv "},
+		"an open journal": {func(dir, _ string) error { return os.Chmod(filepath.Join(dir, "journal.db"), 0o644) }, "journal", "only its owner", "chmod 600 "},
+		"a second name": {func(dir, _ string) error {
+			return os.Link(filepath.Join(dir, "journal.db"), filepath.Join(dir, "x"))
+		}, "journal", "second name", ""},
+		"no segment":    {func(dir, _ string) error { return os.Remove(filepath.Join(dir, segment)) }, "audit", "Put it back", "writ audit verify "},
+		"no checkpoint": {func(dir, _ string) error { return os.Remove(filepath.Join(dir, "audit", "checkpoint")) }, "audit", "Put it back", "writ audit verify "},
+		"an open audit": {func(dir, _ string) error { return os.Chmod(filepath.Join(dir, segment), 0o640) }, "audit", "by others", "chown "},
+		"the clock is behind": {func(dir, _ string) error {
+			s := sys.Real(slog.New(slog.DiscardHandler))
+			s.Now = func() time.Time { return time.Now().Add(time.Hour) }
+			j, err := journal.Open(t.Context(), filepath.Join(dir, "journal.db"), s)
+			if err != nil {
+				return err
+			}
+			return errors.Join(j.Drained(t.Context()), j.Close())
+		}, "ready", "The clock is", "writ recover --new-epoch"},
+	} {
+		dir, _ := initialised(t)
+		other, _ := initialised(t)
+		running(t, dir)()
+		if err := c.spoil(dir, other); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		out, _, status := command(t, dir, "", "doctor", "--json")
+		var list []struct {
+			Name, Text, Fix string
+			OK              bool
+		}
+		if err := json.Unmarshal([]byte(out), &list); err != nil {
+			t.Fatal(err)
+		}
+		found := false
+		for _, f := range list {
+			found = found || f.Name == c.check && !f.OK && strings.Contains(f.Text, c.text) && strings.HasPrefix(f.Fix, c.fix)
+		}
+		if !found || status == 0 {
+			t.Errorf("%s: %d %s", name, status, out)
+		}
+	}
+}
+
+// That the executor was asked to end, and had nothing under way, is its last event.
+func TestRun_drained(t *testing.T) {
+	t.Parallel()
+	dir, _ := initialised(t)
+	if status := running(t, dir)(); status != 0 {
+		t.Fatalf("it ended with %d", status)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "audit", "segment", "000000000000.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	if last := lines[len(lines)-1]; !strings.Contains(last, `"event":"executor.drained"`) || strings.Count(string(data), "executor.drained") != 1 {
+		t.Errorf("the last event is %s", last)
 	}
 }

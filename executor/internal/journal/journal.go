@@ -131,7 +131,7 @@ func (j *Journal) Check(ctx context.Context) error {
 	err := j.db.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&answer)
 	if err != nil || answer != "ok" {
 		return fault.Wrap(fault.Unavailable, errors.Join(err, errors.New(answer)),
-			"The journal is damaged. Nothing is done until it is restored from a copy; then raise the epoch at the gate.")
+			"The journal is damaged. Nothing is done until it is restored from a copy; then see what that one does not remember. Run: writ recover")
 	}
 	return nil
 }

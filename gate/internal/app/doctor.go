@@ -122,7 +122,14 @@ func (p *program) examineMemory(ctx context.Context, c *config.Config, events in
 	if err != nil {
 		return err
 	}
-	ahead, err := newer(ctx, memory, events)
+	held, err := memory.Exported(ctx)
+	if err == nil && held > events {
+		err = fault.New(fault.Unavailable, "The audit %s has %d events, and had %d. Put it back from its copy, and find out who removed what is missing. Run: writ audit verify %s", c.Audit, events, held, c.Audit)
+	}
+	ahead := false
+	if err == nil {
+		ahead, err = newer(ctx, memory, events)
+	}
 	if err == nil && !ahead {
 		err = pipeline.New(pipeline.Config{Sys: p.sys, Store: memory}).OnTime(ctx)
 	}
@@ -153,9 +160,13 @@ func verifyAudit(c *config.Config) (text string, events int64, err error) {
 			against.Witnesses = append(against.Witnesses, w.Witness)
 		}
 	}
+	if err := ledger.Private(c.Audit); err != nil {
+		return "", 0, err
+	}
 	report, err := ledger.Verify(c.Audit, against)
 	if err != nil {
-		return "", 0, fault.Wrap(fault.CodeOf(err), err, "The audit %s is not in order. %s", c.Audit, fault.TextOf(err)).Because(fault.ReasonOf(err))
+		return "", 0, fault.Wrap(fault.CodeOf(err), err, "The audit %s is not in order. %s Put it back from its copy, and find out who changed it. Run: writ audit verify %s",
+			c.Audit, fault.TextOf(err), c.Audit).Because(fault.ReasonOf(err))
 	}
 	return report.String(), report.Events, nil
 }

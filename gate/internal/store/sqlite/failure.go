@@ -32,10 +32,13 @@ func failure(err error) error {
 	case codes.SQLITE_READONLY, codes.SQLITE_CANTOPEN, codes.SQLITE_PERM, codes.SQLITE_AUTH:
 		text = "The gate may not write to its store. Give the file and its directory back to the user the gate runs as." + nothing
 	case codes.SQLITE_CORRUPT, codes.SQLITE_NOTADB:
-		text = "The gate's store is damaged. Stop the gate and restore the store from a backup." + nothing
+		text = damaged
 	}
 	return fault.Wrap(fault.Unavailable, err, "%s", text)
 }
+
+// damaged says what to do with a file that SQLite cannot make sense of.
+const damaged = "The gate's store is damaged. Stop the gate and restore the store from a backup; then see what that one does not remember. Run: writ recover"
 
 // primary returns the primary result code of SQLite in err's chain, or 0.
 func primary(err error) int {

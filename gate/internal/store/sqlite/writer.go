@@ -77,7 +77,7 @@ func (w *writer) check(ctx context.Context, crashed bool) error {
 		return err
 	}
 	if found != "ok" {
-		return fault.Wrap(fault.Unavailable, errors.New(found), "The gate's store is damaged. Stop the gate and restore the store from a backup.")
+		return fault.Wrap(fault.Unavailable, errors.New(found), damaged)
 	}
 	return nil
 }
