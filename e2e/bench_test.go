@@ -4,10 +4,15 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"maps"
+	"os/exec"
 	"path/filepath"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	_ "modernc.org/sqlite"
 
 	"writ"
@@ -77,5 +82,93 @@ func BenchmarkChange(b *testing.B) {
 			b.Fatalf("%s %v", c.State, err)
 		}
 	}
+	ratio(b)
+}
+
+// BenchmarkAsk is one proposal until its first answer, over each way in, by one
+// client and by 64 at once. p50, p99 and max are of one answer; ×commit is how
+// many bare durable commits fit into the time of one, all clients together.
+func BenchmarkAsk(b *testing.B) {
+	ways := map[string]func(*testing.B, running) func(context.Context, int) error{
+		"rest": func(_ *testing.B, r running) func(context.Context, int) error {
+			return func(ctx context.Context, n int) error {
+				_, err := r.propose(ctx, n)
+				return err
+			}
+		},
+		"http": func(b *testing.B, r running) func(context.Context, int) error {
+			token := r.token(b, "agent")
+			return func(ctx context.Context, n int) error {
+				_, err := r.tool(ctx, token, message("propose_change", asking(n)))
+				return err
+			}
+		},
+		"stdio": func(b *testing.B, r running) func(context.Context, int) error {
+			cmd := exec.Command(filepath.Join(r.bin, "writ"), "mcp")
+			cmd.Env = r.env
+			session, err := sdk.NewClient(&sdk.Implementation{Name: "bench", Version: "1"}, nil).Connect(b.Context(), &sdk.CommandTransport{Command: cmd}, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.Cleanup(func() { _ = session.Close() })
+			return func(ctx context.Context, n int) error {
+				result, err := session.CallTool(ctx, &sdk.CallToolParams{Name: "propose_change", Arguments: asking(n)})
+				if err == nil && result.IsError {
+					err = fmt.Errorf("%+v", result.Content[0])
+				}
+				return err
+			}
+		},
+	}
+	for _, way := range slices.Sorted(maps.Keys(ways)) {
+		for _, clients := range []int{1, 64} {
+			b.Run(fmt.Sprintf("%s/%d", way, clients), func(b *testing.B) {
+				r := startAll(b)
+				var asks []func(context.Context, int) error
+				for range clients {
+					asks = append(asks, ways[way](b, r))
+				}
+				askAll(b, asks)
+			})
+		}
+	}
+}
+
+// asking are the arguments of a proposal that no other has.
+func asking(n int) map[string]any {
+	return map[string]any{"steps": []any{map[string]any{
+		"action_type": "mock.noop_change", "params": map[string]any{"name": fmt.Sprintf("n%d", n%100), "value": fmt.Sprint(n)},
+	}}}
+}
+
+// askAll shares b.N proposals among clients and reports how long answers took.
+func askAll(b *testing.B, asks []func(context.Context, int) error) {
+	took := make([]time.Duration, b.N)
+	next := make(chan int, b.N)
+	for n := range b.N {
+		next <- n
+	}
+	close(next)
+	var all sync.WaitGroup
+	b.ResetTimer()
+	for _, ask := range asks {
+		all.Go(func() {
+			for n := range next {
+				began := time.Now()
+				if err := ask(b.Context(), n); err != nil {
+					b.Error(err)
+				}
+				took[n] = time.Since(began)
+			}
+		})
+	}
+	all.Wait()
+	b.StopTimer()
+	slices.Sort(took)
+	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+	b.ReportMetric(ms(took[len(took)/2]), "p50-ms")
+	b.ReportMetric(ms(took[len(took)*99/100]), "p99-ms")
+	b.ReportMetric(ms(took[len(took)-1]), "max-ms")
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "answers/s")
 	ratio(b)
 }
