@@ -24,10 +24,15 @@ type proposeIn struct {
 }
 
 func changePropose(ctx context.Context, g *Gate, who model.Caller, in *proposeIn) (api.Change, error) {
+	return shown(g.propose(ctx, who, in.Body, in.Key))
+}
+
+// propose is the one way from here to a new change: what is proposed is counted.
+func (g *Gate) propose(ctx context.Context, who model.Caller, p api.Proposal, key string) (*model.Change, error) {
 	if err := g.Limits.Proposal(who); err != nil {
-		return api.Change{}, err
+		return nil, err
 	}
-	return shown(g.Pipeline.Propose(ctx, who, requestOf(in.Body), in.Key))
+	return g.Pipeline.Propose(ctx, who, requestOf(p), key)
 }
 
 type changesIn struct {

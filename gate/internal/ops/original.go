@@ -116,10 +116,10 @@ func begun(c *model.Change) bool {
 // controlled is the change that a call is about.
 func (g *Gate) controlled(ctx context.Context, who model.Caller, call *api.ControlledCall) (*model.Change, error) {
 	if call.ApprovalID == "" {
-		return g.Pipeline.Propose(ctx, who, requestOf(api.Proposal{
+		return g.propose(ctx, who, api.Proposal{
 			Steps:           []api.ProposedStep{{ActionType: call.ActionType, TargetSystem: call.TargetSystem, Params: call.Params}},
 			RequestedAction: call.RequestedAction, RollbackPlan: call.RollbackPlan, ChangeTicket: call.ChangeTicket, DeclaredRisk: call.RiskLevel,
-		}), "")
+		}, "")
 	}
 	list, err := g.Pipeline.Changes(ctx, who, store.ChangeFilter{Requester: who.Name, Limit: countTo})
 	if err != nil {

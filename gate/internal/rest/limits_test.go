@@ -3,6 +3,7 @@ package rest_test
 import (
 	"log/slog"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,7 +48,12 @@ func TestLimits(t *testing.T) {
 		g.propose()
 	}
 	tooMuch("POST", "/v1/changes", proposal, "proposals_per_minute")
-	for range 6 {
+	// Nor by the paths of the system that came before, which answer in its words.
+	old := g.serve(g.request("agent", "POST", "/controlled-execution/execute", controlled(t, nil)))
+	if data := string(read(t, old)); old.StatusCode/100 != 4 || !strings.Contains(data, "proposals_per_minute") {
+		t.Errorf("%d %s", old.StatusCode, data)
+	}
+	for range 5 {
 		if resp := g.serve(g.request("agent", "GET", "/v1/policy", "")); resp.StatusCode != http.StatusOK {
 			t.Errorf("%d %s", resp.StatusCode, read(t, resp))
 		}
