@@ -234,9 +234,16 @@ func hookSleep(w *walker, c *call) {
 	}
 }
 
-// hookTree judges tree --fromfile, which shows the lines of its operands.
+// hookTree judges tree --fromfile, which shows the lines of its operands, and
+// glued values, which tree does not know: each letter takes a word of its own,
+// of those that follow.
 func hookTree(w *walker, c *call) {
 	hookLists(w, c)
+	for i := range c.opts {
+		if g := &c.opts[i]; g.has && g.val.start < g.at.end && !strings.HasPrefix(g.at.text, "--") {
+			w.note(bitUnknown, g.at.start, g.at.end, c.node.path, "tree takes the value of "+g.opt.name+" from another word than it seems")
+		}
+	}
 	if c.has("--fromfile", "--fromtabfile") == nil {
 		return
 	}

@@ -36,7 +36,7 @@ var traces = []struct{ program, what, where, because string }{
 	{`faillock`, `open to write`, `/(var/)?run/faillock/.+`, "it opens for writing what it shows"},
 	{`lslogins`, `.*`, `/etc/\.pwd\.lock`, "the lock of the list of users, which every tool of that list makes"},
 	{`systemd-analyze`, `.*`, `/tmp/systemd-(analyze|temporary)-\w{6}(/.*)?|/run/systemd(/systemd-units-load)?`, "directories of its own, removed; and a lock"},
-	{`patch`, `.*`, `/tmp/p[oip]\w{7}`, "what a dry run would write; removed"},
+	{`patch`, `.*`, `/tmp/p[oip]\w{6,7}`, "what a dry run would write; removed"},
 	{`dpkg-deb`, `.*`, `/tmp/dpkg-deb\.\w{6}`, "an empty directory; removed"},
 	{`dpkg`, `.*`, `/var/log/dpkg\.log`, "the log says of a dry run that it began"},
 	{`apt.*`, `.*`, `/var/log/apt/eipp\.log\.xz`, "the log of what a dry run planned"},
