@@ -21,6 +21,7 @@ import (
 	"syscall"
 	"time"
 
+	"writ"
 	"writ/api"
 	"writ/fault"
 )
@@ -315,6 +316,11 @@ func (c *Client) Artifact(ctx context.Context, id string) (out api.Artifact, err
 // EventFilter selects audit events; its zero value selects the first ones.
 type EventFilter struct {
 	ChangeID string
+	User     string // a name, human:NAME or agent:NAME
+	Target   string // a system, or an entity and all below it
+	Action   string // an action, or all that begin as the text before a *
+	Since    writ.Time
+	Until    writ.Time
 	After    int64 // sequences higher than this
 	Limit    int
 }
@@ -323,6 +329,14 @@ type EventFilter struct {
 func (c *Client) Events(ctx context.Context, f EventFilter) (out api.Events, err error) {
 	q := url.Values{}
 	set(q, "change", f.ChangeID)
+	set(q, "principal", f.User)
+	set(q, "target", f.Target)
+	set(q, "action", f.Action)
+	for name, at := range map[string]writ.Time{"since": f.Since, "until": f.Until} {
+		if !at.IsZero() {
+			q.Set(name, at.String())
+		}
+	}
 	setInt(q, "after", f.After)
 	setInt(q, "limit", int64(f.Limit))
 	return out, c.do(ctx, call{operation: api.EventList, query: q}, &out)

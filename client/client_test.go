@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"writ"
 	"writ/api"
 	"writ/client"
 	"writ/fault"
@@ -100,6 +101,11 @@ func TestRoutes(t *testing.T) {
 		"checkpoint.get ? ": func() error { _, err := c.Checkpoint(ctx); return err },
 		"event.list ?after=7&change=c&limit=3 ": func() error {
 			_, err := c.Events(ctx, client.EventFilter{ChangeID: "c", After: 7, Limit: 3})
+			return err
+		},
+		"event.list ?action=a.%2A&principal=p&since=2026-05-04T03%3A02%3A01.000Z&target=t&until=2026-05-04T03%3A02%3A01.000Z ": func() error {
+			at := writ.At(time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC))
+			_, err := c.Events(ctx, client.EventFilter{User: "p", Target: "t", Action: "a.*", Since: at, Until: at})
 			return err
 		},
 		"lock.list ?released=true ": func() error { _, err := c.Locks(ctx, true); return err },

@@ -108,7 +108,18 @@ func (p *program) each(ctx context.Context, f *auditFilter, do func(sequence int
 	if err != nil {
 		return err
 	}
-	_, err = events(ctx, g, client.EventFilter{ChangeID: f.change}, filtered)
+	// The gate selects, and what it selected is looked at again.
+	asked := client.EventFilter{ChangeID: f.change, User: f.principal, Target: f.target, Action: f.action}
+	for text, at := range map[string]*writ.Time{f.since: &asked.Since, f.until: &asked.Until} {
+		t, err := moment(text, p.sys.Now())
+		if err != nil {
+			return err
+		}
+		if !t.IsZero() {
+			*at = writ.At(t)
+		}
+	}
+	_, err = events(ctx, g, asked, filtered)
 	return err
 }
 

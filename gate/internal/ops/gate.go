@@ -60,13 +60,33 @@ func systemList(ctx context.Context, g *Gate, _ model.Caller, _ *none) (api.Syst
 
 type eventsIn struct {
 	Change string `query:"change" maxLength:"64" doc:"Only events of this change"`
+	User   string `query:"principal" maxLength:"128" doc:"Only events that a principal caused: a name, human:NAME or agent:NAME"`
+	Target string `query:"target" maxLength:"512" doc:"Only events about a system, or about an entity and all below it"`
+	Action string `query:"action" maxLength:"128" doc:"Only events about an action, or about all that begin as the text before a *"`
+	Since  string `query:"since" maxLength:"32" doc:"Only events not older than this time: 2026-05-04T03:02:01.000Z"`
+	Until  string `query:"until" maxLength:"32" doc:"Only events not newer than this time"`
 	After  int64  `query:"after" minimum:"0" doc:"Only events with a higher sequence"`
-	Cursor string `query:"cursor" maxLength:"512" doc:"next_cursor of the page before, with the same change"`
+	Cursor string `query:"cursor" maxLength:"512" doc:"next_cursor of the page before, with the same selection"`
 	Limit  int64  `query:"limit" minimum:"1" maximum:"1000" doc:"At most so many; 1000, if left out"`
 }
 
+// selection is what a page continues.
+func (in *eventsIn) selection() string {
+	d, err := writ.DigestOf(map[string]any{"change": in.Change, "user": in.User, "target": in.Target, "action": in.Action, "since": in.Since, "until": in.Until})
+	if err != nil {
+		return in.Change // no text that JSON cannot hold comes this far
+	}
+	return string(d)
+}
+
 func eventList(ctx context.Context, g *Gate, who model.Caller, in *eventsIn) (api.Events, error) {
-	from, err := after(in.Cursor, api.EventList, in.Change)
+	for name, text := range map[string]string{"since": in.Since, "until": in.Until} {
+		var at writ.Time
+		if err := at.UnmarshalJSON([]byte(`"` + text + `"`)); err != nil {
+			return api.Events{}, fault.Wrap(fault.Invalid, err, "%s is no time like 2026-05-04T03:02:01.000Z.", name)
+		}
+	}
+	from, err := after(in.Cursor, api.EventList, in.selection())
 	if err != nil {
 		return api.Events{}, err
 	}
@@ -80,7 +100,9 @@ func eventList(ctx context.Context, g *Gate, who model.Caller, in *eventsIn) (ap
 	if in.Limit == 0 {
 		in.Limit = eventPage
 	}
-	lines, err := g.Pipeline.Events(ctx, who, store.EventFilter{ChangeID: in.Change, After: in.After, Limit: int(in.Limit) + 1})
+	lines, err := g.Pipeline.Events(ctx, who, store.EventFilter{
+		ChangeID: in.Change, User: in.User, Target: in.Target, Action: in.Action, Since: in.Since, Until: in.Until, After: in.After, Limit: int(in.Limit) + 1,
+	})
 	if err != nil {
 		return api.Events{}, err
 	}
@@ -90,7 +112,7 @@ func eventList(ctx context.Context, g *Gate, who model.Caller, in *eventsIn) (ap
 		out.Events = append(out.Events, l.Bytes)
 	}
 	if more {
-		out.NextCursor = cursor(api.EventList, in.Change, strconv.FormatInt(lines[len(lines)-1].Sequence, 10))
+		out.NextCursor = cursor(api.EventList, in.selection(), strconv.FormatInt(lines[len(lines)-1].Sequence, 10))
 	}
 	return out, nil
 }

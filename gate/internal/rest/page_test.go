@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"writ/api"
+	"writ/fault"
 )
 
 // TestPages: pages are without gaps and without repetition, whatever is new meanwhile.
@@ -50,10 +51,18 @@ func TestPages_cursor(t *testing.T) {
 	id := g.propose().ID
 	g.propose()
 	changes := call[api.Changes](g, "auditor", "GET", "/v1/changes?limit=1", "").NextCursor
+	for _, none := range []string{"principal=nobody", "target=none", "action=none.*", "since=9999-01-01T00:00:00.000Z", "until=0001-01-01T00:00:00.000Z"} {
+		if list := call[api.Events](g, "auditor", "GET", "/v1/events?"+none, ""); len(list.Events) != 0 {
+			t.Errorf("%s selects %d events", none, len(list.Events))
+		}
+	}
+	if p := g.refused(g.request("auditor", "GET", "/v1/events?since=yesterday", "")); p.Code != fault.Invalid {
+		t.Errorf("since yesterday: %+v", p)
+	}
 	events := call[api.Events](g, "auditor", "GET", "/v1/events?limit=1", "").NextCursor
 	for _, path := range []string{
 		"/v1/changes?cursor=" + events, "/v1/events?cursor=" + changes, "/v1/changes?state=done&cursor=" + changes,
-		"/v1/changes?before=" + id + "&cursor=" + changes, "/v1/events?after=1&cursor=" + events, "/v1/events?change=" + id + "&cursor=" + events,
+		"/v1/changes?before=" + id + "&cursor=" + changes, "/v1/events?after=1&cursor=" + events, "/v1/events?change=" + id + "&cursor=" + events, "/v1/events?target=x&cursor=" + events,
 		"/v1/changes?cursor=x", "/v1/changes?cursor=AAAA", "/v1/events?cursor=" + fmt.Sprintf("%0600d", 0),
 	} {
 		if p := g.refused(g.request("auditor", "GET", path, "")); p.Status != 400 {

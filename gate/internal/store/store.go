@@ -97,7 +97,12 @@ type ChangeFilter struct {
 // EventFilter selects events.
 type EventFilter struct {
 	ChangeID string
-	After    int64 // sequences higher than this
-	Limit    int   // 0: 1000
-	Newest   bool  // if there are more than Limit, the last of them
+	After    int64  // sequences higher than this
+	Limit    int    // 0: 1000
+	Newest   bool   // if there are more than Limit, the last of them
+	User     string // who caused it: kind:name, or a name; "" for whoever
+	Target   string // a system, or an entity and all below it; "" for any
+	Action   string // an action, or all that begin as the text before a *; "" for any
+	Since    string // not older than this time, as it is written in events; "" for the first
+	Until    string // not newer; "" for the last
 }

@@ -95,9 +95,21 @@ func (r reader) Changes(f store.ChangeFilter) ([]*model.Change, error) {
 
 func (r reader) Events(f store.EventFilter) ([]store.Line, error) {
 	where, args := "sequence > ?", []any{f.After}
-	if f.ChangeID != "" {
-		where, args = where+" AND change_id = ?", append(args, f.ChangeID)
+	add := func(asked, condition string, values ...any) {
+		if asked != "" {
+			where, args = where+" AND "+condition, append(args, values...)
+		}
 	}
+	add(f.ChangeID, "change_id = ?", f.ChangeID)
+	add(f.User, "? IN (line ->> '$.user', substr(line ->> '$.user', nullif(instr(line ->> '$.user', ':'), 0) + 1))", f.User)
+	add(f.Target, "(? IN (line ->> '$.target_system', line ->> '$.entity') OR substr(line ->> '$.entity', 1, length(?) + 1) = ? || '/')", f.Target, f.Target, f.Target)
+	if family, all := strings.CutSuffix(f.Action, "*"); all {
+		add(f.Action, "substr(line ->> '$.action_type', 1, length(?)) = ?", family, family)
+	} else {
+		add(f.Action, "line ->> '$.action_type' = ?", f.Action)
+	}
+	add(f.Since, "line ->> '$.timestamp' >= ?", f.Since)
+	add(f.Until, "line ->> '$.timestamp' <= ?", f.Until)
 	args = append(args, limit(f.Limit, 1000))
 	order := ` ORDER BY sequence LIMIT ?`
 	if f.Newest {

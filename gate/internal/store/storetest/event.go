@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"writ"
 	"writ/fault"
@@ -18,6 +19,7 @@ func eventTests() []test {
 		{"an event is read as it was appended", eventRoundTrip},
 		{"events have no gaps and each its leaf, also under concurrency", eventChain},
 		{"events are selected and paged", events},
+		{"events are selected by who, what and when", selection},
 		{"lines come with the tree of the same moment", since},
 		{"an event needs an id of its own", eventID},
 		{"what was exported only rises", exported},
@@ -110,6 +112,11 @@ func events(t *testing.T, k *kit) {
 		{"a change", store.EventFilter{ChangeID: "chg_b"}, 366, 3},
 		{"a change, the next page", store.EventFilter{ChangeID: "chg_b", After: 3, Limit: 5}, 5, 6},
 		{"another change", store.EventFilter{ChangeID: "chg_c"}, 0, 0},
+		{"nobody's", store.EventFilter{User: "nobody"}, 0, 0},
+		{"about nothing", store.EventFilter{Target: "none"}, 0, 0},
+		{"no action", store.EventFilter{Action: "none.*"}, 0, 0},
+		{"too late", store.EventFilter{Since: "9999-01-01T00:00:00.000Z"}, 0, 0},
+		{"too early", store.EventFilter{Until: "0001-01-01T00:00:00.000Z", ChangeID: "chg_c"}, 0, 0},
 	} {
 		lines := k.lines(t, c.filter)
 		var first int64
@@ -119,6 +126,54 @@ func events(t *testing.T, k *kit) {
 		ordered := slices.IsSortedFunc(lines, func(a, b store.Line) int { return int(a.Sequence - b.Sequence) })
 		if len(lines) != c.count || first != c.first || !ordered {
 			t.Errorf("%s: %d events from %d, in order %t; want %d from %d", c.name, len(lines), first, ordered, c.count, c.first)
+		}
+	}
+}
+
+func selection(t *testing.T, k *kit) {
+	k.update(t, func(tx store.Tx) error {
+		for i, f := range []struct{ user, system, entity, action string }{
+			{"agent:a", "px", "px/pve/lxc/1", "proxmox.set"},
+			{"human:a", "nb", "nb/x", "netbox.tag"},
+			{"writ", "", "", ""},
+			{"agent:b", "px", "px/pve/lxcx", "proxmox.get"},
+		} {
+			e := k.event("")
+			e.User, e.TargetSystem, e.Entity, e.ActionType, e.Timestamp = f.user, f.system, f.entity, f.action, writ.At(now().Add(time.Duration(i)*time.Hour))
+			if err := tx.Append(e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	second := writ.At(now().Add(time.Hour)).String()
+	for _, c := range []struct {
+		filter store.EventFilter
+		want   []int64
+	}{
+		{store.EventFilter{User: "a"}, []int64{1, 2}},
+		{store.EventFilter{User: "agent:a"}, []int64{1}},
+		{store.EventFilter{User: "agent"}, nil},
+		{store.EventFilter{User: "writ"}, []int64{3}},
+		{store.EventFilter{Target: "px"}, []int64{1, 4}},
+		{store.EventFilter{Target: "px/pve/lxc"}, []int64{1}},
+		{store.EventFilter{Target: "px/pve/lxc/1"}, []int64{1}},
+		{store.EventFilter{Target: "px/%"}, nil},
+		{store.EventFilter{Action: "proxmox.*"}, []int64{1, 4}},
+		{store.EventFilter{Action: "proxmox.set"}, []int64{1}},
+		{store.EventFilter{Action: "*"}, []int64{1, 2, 3, 4}},
+		{store.EventFilter{Action: "proxmox"}, nil},
+		{store.EventFilter{Since: second}, []int64{2, 3, 4}},
+		{store.EventFilter{Until: second}, []int64{1, 2}},
+		{store.EventFilter{Since: second, Target: "px"}, []int64{4}},
+		{store.EventFilter{Target: "px", After: 1, Limit: 1}, []int64{4}},
+	} {
+		var got []int64
+		for _, l := range k.lines(t, c.filter) {
+			got = append(got, l.Sequence)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%+v: events %v, want %v", c.filter, got, c.want)
 		}
 	}
 }
