@@ -54,6 +54,7 @@ type Change struct {
 	Approvals      []Approval     `json:"approvals"`
 	ExpiresAt      writ.Time      `json:"expires_at" doc:"Approved but not begun, it expires then"`
 	Rejection      *Rejected      `json:"rejection,omitempty"`
+	Denials        []Denial       `json:"denials" doc:"Earlier noes to the same effect when the same requester asked for it, newest first"`
 	RunID          string         `json:"run_id"`
 	Receipts       []writ.Receipt `json:"receipts" doc:"The executor's accounts of the steps"`
 	StartedAt      writ.Time      `json:"started_at"`
@@ -129,6 +130,15 @@ type Rejected struct {
 	RejectedBy string    `json:"rejected_by"`
 	RejectedAt writ.Time `json:"rejected_at"`
 	Reason     string    `json:"reason"`
+	LiftedBy   string    `json:"lifted_by,omitempty" doc:"Who let it be asked again before the no is forgotten"`
+}
+
+// Denial is an earlier no to what a change would do, whatever it was called then.
+type Denial struct {
+	ChangeID string    `json:"change_id" doc:"What was denied"`
+	DeniedBy string    `json:"denied_by" doc:"human:NAME, or policy"`
+	DeniedAt writ.Time `json:"denied_at"`
+	Reason   string    `json:"reason"`
 }
 
 // Trouble is why a change did not go on.

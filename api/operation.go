@@ -24,6 +24,7 @@ const (
 	ChangeReview   = "change.review"
 	ChangeApprove  = "change.approve"
 	ChangeReject   = "change.reject"
+	ChangeLift     = "change.lift"
 	ChangeCancel   = "change.cancel"
 	ChangeExecute  = "change.execute"
 	ChangeRollback = "change.rollback"
@@ -52,6 +53,7 @@ func Operations() []Operation {
 		{ChangeReview, "GET", "/v1/changes/{id}/review", "What an approver must read before deciding"},
 		{ChangeApprove, "POST", "/v1/changes/{id}/approvals", "Approve exactly what was shown"},
 		{ChangeReject, "POST", "/v1/changes/{id}/rejection", "Say no"},
+		{ChangeLift, "POST", "/v1/changes/{id}/lift", "Let what was rejected be asked again"},
 		{ChangeCancel, "POST", "/v1/changes/{id}/cancellation", "Withdraw a change that was not begun"},
 		{ChangeExecute, "POST", "/v1/changes/{id}/execution", "Carry out an approved change that was held up"},
 		{ChangeRollback, "POST", "/v1/changes/{id}/rollback", "Propose the change that undoes this one"},

@@ -283,6 +283,11 @@ func (c *Client) Reject(ctx context.Context, id, reason string) (out api.Change,
 	return out, c.do(ctx, call{operation: api.ChangeReject, of: id, body: api.Rejection{Reason: reason}}, &out)
 }
 
+// Lift lets what was rejected be asked again.
+func (c *Client) Lift(ctx context.Context, id string) (out api.Change, err error) {
+	return out, c.do(ctx, call{operation: api.ChangeLift, of: id}, &out)
+}
+
 // Cancel withdraws a change that was not begun.
 func (c *Client) Cancel(ctx context.Context, id string) (out api.Change, err error) {
 	return out, c.do(ctx, call{operation: api.ChangeCancel, of: id}, &out)

@@ -85,6 +85,7 @@ func TestRoutes(t *testing.T) {
 		"change.review chg_1? ":               func() error { _, err := c.Review(ctx, "chg_1"); return err },
 		"change.approve chg_1? ":              func() error { _, err := c.Approve(ctx, "chg_1", api.Agreement{}); return err },
 		"change.reject chg_1? ":               func() error { _, err := c.Reject(ctx, "chg_1", "no"); return err },
+		"change.lift chg_1? ":                 func() error { _, err := c.Lift(ctx, "chg_1"); return err },
 		"change.cancel chg_1? ":               func() error { _, err := c.Cancel(ctx, "chg_1"); return err },
 		"change.execute chg_1? ":              func() error { _, err := c.Execute(ctx, "chg_1"); return err },
 		"change.rollback chg_1? ":             func() error { _, err := c.Rollback(ctx, "chg_1"); return err },

@@ -29,7 +29,7 @@ func TestOperations_haveVerbs(t *testing.T) {
 	review := api.Review{Text: "all of it\n", ShownDigest: writ.DigestBytes([]byte("all of it\n")), EnvelopeDigest: writ.DigestBytes(nil)}
 	g.tell(api.ChangeReview, review)
 	g.tell(api.ChangeProbe, api.Probe{ChangeID: changeID, Text: "found\n", ShownDigest: writ.DigestBytes([]byte("found\n")), Choices: []string{"adopt"}})
-	for _, op := range []string{api.ChangeSettle, api.ChangeGet, api.ChangePropose, api.ChangeApprove, api.ChangeExecute, api.ChangeRollback} {
+	for _, op := range []string{api.ChangeSettle, api.ChangeLift, api.ChangeGet, api.ChangePropose, api.ChangeApprove, api.ChangeExecute, api.ChangeRollback} {
 		g.tell(op, change("done", ""))
 	}
 	g.tell(api.ChangeGet, change("executing", ""))
@@ -37,7 +37,7 @@ func TestOperations_haveVerbs(t *testing.T) {
 	for _, args := range []string{
 		"policy", "actions", "actions mock.noop_change", "systems", "propose mock.noop_change value=x", "list", "show ID", "wait ID",
 		"approve ID --yes", "reject ID --reason no", "cancel ID", "execute ID", "rollback ID", "artifact ID", "audit tail", "audit tail --follow --change ID", "audit checkpoint", "explain ID", "locks", "doctor",
-		"reconcile ID --adopt --yes",
+		"reconcile ID --adopt --yes", "lift ID",
 	} {
 		g.run(strings.Fields(strings.ReplaceAll(args, "ID", changeID))...)
 	}

@@ -92,6 +92,9 @@ func (p *program) showDecision(c api.Change) {
 	if r := c.Rejection; r != nil {
 		p.say("Rejected  by %s: %s", line(r.RejectedBy), line(r.Reason))
 	}
+	for _, d := range c.Denials {
+		p.say("Said no   by %s at %s, to the same as %s: %s", line(d.DeniedBy), when(d.DeniedAt), line(d.ChangeID), line(d.Reason))
+	}
 	for _, a := range c.Approvals {
 		p.say("Approved  by %s at %s", line(a.ApprovedBy), when(a.ApprovedAt))
 	}

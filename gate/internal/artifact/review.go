@@ -8,6 +8,7 @@ package artifact
 
 import (
 	"strings"
+	"time"
 
 	"writ"
 	"writ/gate/internal/model"
@@ -29,6 +30,7 @@ func NewReview(c *model.Change) (Review, error) {
 	if e.RollbackOf != "" {
 		line("It undoes %s.", e.RollbackOf)
 	}
+	writeDenials(&p, c)
 	line("")
 	line("WHAT WILL CHANGE")
 	for i := range c.Steps {
@@ -64,6 +66,29 @@ func NewReview(c *model.Change) (Review, error) {
 	return Review{
 		Text: text, ShownDigest: writ.DigestBytes([]byte(text)), EnvelopeDigest: c.Digest, Phrase: c.Decision.Phrase,
 	}, nil
+}
+
+// writeDenials shows who said no to the same effect before. Times are told from
+// when this was asked, so that the text does not change by itself.
+func writeDenials(p *page, c *model.Change) {
+	if len(c.Denials) == 0 {
+		return
+	}
+	p.line("")
+	p.line("SAID NO BEFORE TO THE SAME EFFECT   %s", count(len(c.Denials), "time"))
+	for _, d := range c.Denials {
+		p.line("  %s: %s to %s, who asked for %s", when(d.At, c.RequestedAt), name(d.By), name(d.RequestedBy), d.ChangeID)
+		p.boxed(string(d.Reason))
+	}
+}
+
+// when tells a time by another.
+func when(at, from writ.Time) string {
+	d := from.Sub(at.Time).Round(time.Second)
+	if d < 0 {
+		return (-d).String() + " after this was asked"
+	}
+	return d.String() + " before this was asked"
 }
 
 func writeStep(line func(string, ...any), c *model.Change, i int) {

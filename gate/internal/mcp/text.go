@@ -77,6 +77,7 @@ func tellChange(b *strings.Builder, c *api.Change) {
 		}
 		tellStep(b, &s)
 	}
+	tellDenials(b, c)
 	if t := c.Trouble; t != nil {
 		fmt.Fprintf(b, "Why it did not go on: %s (%s): %q\n", t.Code, t.Reason, t.Text)
 	}
@@ -90,6 +91,16 @@ func tellChange(b *strings.Builder, c *api.Change) {
 		}
 	}
 	b.WriteString("Next: " + next(c))
+}
+
+// tellDenials says who said no to the same before.
+func tellDenials(b *strings.Builder, c *api.Change) {
+	for i, d := range c.Denials {
+		if i == maxShown {
+			break
+		}
+		fmt.Fprintf(b, "The same effect was denied before, as %s by %s at %s: %s\n", d.ChangeID, quoted(d.DeniedBy), d.DeniedAt, quoted(d.Reason))
+	}
 }
 
 func tellStep(b *strings.Builder, s *api.Step) {
@@ -156,6 +167,9 @@ func next(c *api.Change) string {
 	case model.Done:
 		return "It is done and was verified. Nothing is left to do."
 	case model.Denied:
+		if c.Trouble != nil && c.Trouble.Reason == model.DeniedBefore {
+			return "People said no to the same effect too often, so nobody was asked. Do not try it another way or in other words; tell the person you work for."
+		}
 		return "The policy does not allow it; nothing was done. Do not try it another way. get_policy says what is allowed."
 	case model.Rejected:
 		why := ""

@@ -66,6 +66,7 @@ type Change struct {
 	WaitTo       sys.Moment         `json:"wait_to"`    // the same two ends by the clock that nobody sets
 	ValidTo      sys.Moment         `json:"valid_to"`
 	Rejection    *Rejection         `json:"rejection"`
+	Denials      []Denial           `json:"denials,omitempty"` // earlier noes to the same effect, newest first
 
 	RunID     string    `json:"run_id"`
 	Writ      []byte    `json:"writ"`     // as it was sealed
@@ -117,6 +118,8 @@ type Rejection struct {
 	By     writ.Principal `json:"rejected_by"`
 	At     writ.Time      `json:"rejected_at"`
 	Reason Prose          `json:"reason"`
+	// LiftedBy is who let it be asked again before the no is forgotten.
+	LiftedBy string `json:"lifted_by,omitempty"`
 }
 
 // Assessment weighs a change. The same input gives the same assessment.

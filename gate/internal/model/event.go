@@ -40,6 +40,7 @@ const (
 	ChangeDecided   EventType = "change.decided"
 	ChangeApproved  EventType = "change.approved" // one person's approval
 	ChangeRejected  EventType = "change.rejected"
+	ChangeLifted    EventType = "change.lifted" // what was rejected may be asked again
 	ChangeExpired   EventType = "change.expired"
 	ChangeCancelled EventType = "change.cancelled"
 	ChangeHeldUp    EventType = "change.held_up" // approved, and something is in its way

@@ -118,6 +118,10 @@ func changeReject(ctx context.Context, g *Gate, who model.Caller, in *rejectIn) 
 	return shown(g.Pipeline.Reject(ctx, who, in.ID, model.Prose(in.Body.Reason)))
 }
 
+func changeLift(ctx context.Context, g *Gate, who model.Caller, in *one) (api.Change, error) {
+	return shown(g.Pipeline.Lift(ctx, who, in.ID))
+}
+
 func changeCancel(ctx context.Context, g *Gate, who model.Caller, in *one) (api.Change, error) {
 	return shown(g.Pipeline.Cancel(ctx, who, in.ID))
 }

@@ -99,6 +99,7 @@ func All() []Op {
 		api.ChangeReview:   define(changeReview),
 		api.ChangeApprove:  define(changeApprove, model.Approver),
 		api.ChangeReject:   define(changeReject, model.Approver),
+		api.ChangeLift:     define(changeLift, model.Approver),
 		api.ChangeCancel:   tool("cancel_change", define(changeCancel, model.Requester, model.Operator)),
 		api.ChangeExecute:  tool("execute_change", define(changeExecute, model.Requester, model.Operator)),
 		api.ChangeRollback: tool("propose_rollback", define(changeRollback, model.Requester, model.Operator)),

@@ -41,7 +41,7 @@ func changeOf(c *model.Change) api.Change {
 		Request: proposalOf(c.Request), RollbackOf: c.Request.RollbackOf,
 		Plan: []api.Step{}, EnvelopeDigest: c.Digest, WaitUntil: c.WaitUntil,
 		Approvals: []api.Approval{}, ExpiresAt: c.ValidUntil,
-		RunID: c.RunID, Receipts: []writ.Receipt{}, StartedAt: c.StartedAt, EndedAt: c.EndedAt,
+		RunID: c.RunID, Receipts: []writ.Receipt{}, Denials: []api.Denial{}, StartedAt: c.StartedAt, EndedAt: c.EndedAt,
 	}
 	if s := c.Session; s != nil {
 		out.Session = &api.Session{Client: string(s.Client), Version: string(s.Version), Chain: []string{}}
@@ -68,7 +68,12 @@ func changeOf(c *model.Change) api.Change {
 		})
 	}
 	if r := c.Rejection; r != nil {
-		out.Rejection = &api.Rejected{RejectedBy: r.By.Name, RejectedAt: r.At, Reason: string(r.Reason)}
+		out.Rejection = &api.Rejected{RejectedBy: r.By.Name, RejectedAt: r.At, Reason: string(r.Reason), LiftedBy: r.LiftedBy}
+	}
+	for _, d := range c.Denials { // what others asked for is for those to read who decide
+		if d.RequestedBy == c.RequestedBy.Name {
+			out.Denials = append(out.Denials, api.Denial{ChangeID: d.ChangeID, DeniedBy: d.By, DeniedAt: d.At, Reason: string(d.Reason)})
+		}
 	}
 	for _, r := range c.Receipts {
 		out.Receipts = append(out.Receipts, r.Receipt)
@@ -132,6 +137,9 @@ func next(c *model.Change) string {
 		}
 		return "Nothing is left to do."
 	case model.Denied:
+		if c.Trouble != nil && c.Trouble.Reason == model.DeniedBefore {
+			return "Talk to whoever said no. An approver may let it be asked again: writ lift " + c.Rejections()[0].ChangeID
+		}
 		return "Ask for something else, or see what is allowed: writ policy"
 	case model.Rejected:
 		return "Ask again for what the approver would agree to."

@@ -93,7 +93,35 @@ func (p *Pipeline) Reject(ctx context.Context, who model.Caller, id string, reas
 		}
 		e := p.event(c, model.ChangeRejected, who.User(), now)
 		e.Detail = writ.Object{"reason": told(reason)}
-		return tx.Append(e)
+		if err := tx.Append(e); err != nil {
+			return err
+		}
+		return p.remind(tx, c, now)
+	})
+}
+
+// Lift lets what was rejected be asked again before the no is forgotten. The
+// change that was rejected stays so.
+func (p *Pipeline) Lift(ctx context.Context, who model.Caller, id string) (*model.Change, error) {
+	if who.Kind != writ.Human || !who.Has(model.Approver) {
+		return nil, fault.New(fault.Denied, "%s may not decide: only a human with the role approver may.", who.User()).Because("not_an_approver")
+	}
+	return p.change(ctx, id, func(tx store.Tx, c *model.Change, now writ.Time) error {
+		_, remembered := model.DenialOf(c)
+		switch {
+		case strings.EqualFold(c.RequestedBy.Name, who.Name):
+			return fault.New(fault.Denied, "You proposed %s yourself; somebody else decides.", c.ID).Because("self_approval")
+		case c.State != model.Rejected || !remembered:
+			return fault.New(fault.Conflict, "%s is %s and no rejection that is remembered: there is nothing to lift.", c.ID, c.State).Because("nothing_to_lift")
+		}
+		c.Rejection.LiftedBy, c.UpdatedAt = model.User(who.Principal), now
+		if err := tx.Amend(c); err != nil {
+			return err
+		}
+		if err := tx.Append(p.event(c, model.ChangeLifted, who.User(), now)); err != nil {
+			return err
+		}
+		return p.remind(tx, c, now)
 	})
 }
 

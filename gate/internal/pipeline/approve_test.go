@@ -2,6 +2,7 @@ package pipeline_test
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -269,8 +270,8 @@ func TestDecide_sixtyFourPeopleAtOnce(t *testing.T) {
 
 func TestDecide_yesAndNoAtOnce(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
-		for range 8 {
-			id := w.propose(request(step("s1", "set", "a"))).ID
+		for i := range 8 {
+			id := w.propose(request(step("s1", "set", strconv.Itoa(i)))).ID
 			agreed := w.agree(id)
 			before := w.executor.sent()
 			errs := w.atOnce(2, func(who model.Caller, i int) (err error) {

@@ -108,7 +108,7 @@ func (m *machine) open(path string) error {
 	m.store.Store, m.audit.store = db, db
 	both := twoAudits{realaudit.New(realaudit.Config{Sys: s, Store: db, Log: m.log, Every: time.Minute}), m.audit}
 	m.Pipeline = pipeline.New(pipeline.Config{
-		Sys: s, Store: m.store, Audit: both, Executor: m.executor, Catalog: catalogOf(m.t), Policy: policyOf(m.t, rules), Key: m.key, Epoch: 1,
+		Sys: s, Store: m.store, Audit: both, Executor: m.executor, Catalog: catalogOf(m.t), Policy: policyOf(m.t, rules+"denials: {limit: 20}\n"), Key: m.key, Epoch: 1,
 		FirstAnswer: 800 * time.Millisecond,
 	})
 	if err := m.Start(m.t.Context()); err != nil {

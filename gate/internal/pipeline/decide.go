@@ -15,6 +15,13 @@ import (
 // or approved to run alone. From here on the envelope does not change.
 func (p *Pipeline) decide(ctx context.Context, assessed Assessed) (*model.Change, error) {
 	c := assessed.change
+	err := p.Store.View(ctx, func(r store.Reader) (err error) {
+		c.Denials, err = p.denials(r, c, p.Sys.Now())
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
 	d := p.verdict(assessed)
 	c.Decision = &d
 	if d.Effect != model.Deny {
@@ -46,7 +53,7 @@ func (p *Pipeline) decide(ctx context.Context, assessed Assessed) (*model.Change
 			c.WaitTo = p.Sys.Moment().Add(d.Wait)
 		default:
 			c.State, c.EndedAt = model.Denied, now
-			c.Trouble = &model.Trouble{Code: fault.Denied, Reason: denial(c), Text: d.Reasons[0]}
+			c.Trouble = &model.Trouble{Code: fault.Denied, Reason: p.denial(c), Text: d.Reasons[0]}
 		}
 		if err := tx.Move(c, model.Planned); err != nil {
 			return err
@@ -56,6 +63,7 @@ func (p *Pipeline) decide(ctx context.Context, assessed Assessed) (*model.Change
 			"effect": string(d.Effect), "rules": anyList(d.Rules), "reasons": anyList(d.Reasons), "policy_digest": string(d.PolicyDigest),
 			"class": string(c.Assessment.Class), "risk_level": string(c.Assessment.Level), "score": c.Assessment.Score,
 			"assessment_digest": string(weighed),
+			"denied_before":     int64(len(c.Denials)),
 		}
 		return tx.Append(e)
 	})
@@ -99,18 +107,24 @@ func (p *Pipeline) verdict(assessed Assessed) model.Decision {
 		// The executor would refuse it: what writes has a human's approval.
 		d.Effect, d.Count, d.Wait, d.Valid = model.Approve, 1, policy.DefaultWait, policy.DefaultValid
 	}
+	if why := p.deniedBefore(c); why != "" && d.Effect == model.Approve {
+		d.Effect, d.Reasons = model.Deny, []string{why}
+	}
 	return d
 }
 
 // denial narrows why a change was denied.
-func denial(c *model.Change) string {
+func (p *Pipeline) denial(c *model.Change) string {
 	for _, o := range c.Observations {
 		if len(o.Refusals) > 0 {
 			return "guard_refused"
 		}
 	}
-	if c.Assessment.Level == writ.Forbidden {
+	switch {
+	case c.Assessment.Level == writ.Forbidden:
 		return "forbidden_action"
+	case slices.Equal(c.Decision.Reasons, []string{p.deniedBefore(c)}):
+		return model.DeniedBefore
 	}
 	return "policy"
 }

@@ -54,6 +54,8 @@ const (
 	maxWait      = 30 * 24 * time.Hour
 	maxValid     = 24 * time.Hour
 	maxCount     = 10
+	maxRemember  = 30 * 24 * time.Hour
+	maxLimit     = 20
 	ruleCost     = 10_000 // units of CEL cost; a rule beyond them fails
 )
 
@@ -61,8 +63,30 @@ const (
 type file struct {
 	Policy              string        `yaml:"policy"`
 	IrreversibleAllowed []string      `yaml:"irreversible_allowed"`
+	Denials             Denials       `yaml:"denials"`
 	Rules               []ruleText    `yaml:"rules"`
 	Examples            []exampleText `yaml:"examples"`
+}
+
+// Denials says how long a no is remembered, and after how many of them, to one
+// requester and one effect, people are no longer asked.
+type Denials struct {
+	Remember time.Duration `yaml:"remember"` // 24 hours, if left out
+	Limit    int64         `yaml:"limit"`    // 3, if left out
+}
+
+// withDefaults fills in what was left out, and reports what is wrong.
+func (d Denials) withDefaults() (Denials, []string) {
+	if d.Remember == 0 {
+		d.Remember = 24 * time.Hour
+	}
+	if d.Limit == 0 {
+		d.Limit = 3
+	}
+	if d.Remember < time.Minute || d.Remember > maxRemember || d.Limit < 1 || d.Limit > maxLimit {
+		return d, []string{fmt.Sprintf("denials: remember is 1m to %s, limit 1 to %d", maxRemember, maxLimit)}
+	}
+	return d, nil
 }
 
 type ruleText struct {
@@ -94,6 +118,7 @@ type Policy struct {
 	source       []byte
 	digest       writ.Digest
 	irreversible []string
+	denials      Denials
 	rules        []rule
 }
 
@@ -137,6 +162,7 @@ func Parse(source []byte) (*Policy, error) {
 	}
 	p := &Policy{name: f.Policy, source: source, digest: writ.DigestBytes(source), irreversible: f.IrreversibleAllowed}
 	var problems []string
+	p.denials, problems = f.Denials.withDefaults()
 	if f.Policy == "" {
 		problems = append(problems, "policy: the policy has no name")
 	}
@@ -268,6 +294,9 @@ func (p *Policy) Source() string { return string(p.source) }
 
 // Name returns the policy's name.
 func (p *Policy) Name() string { return p.name }
+
+// Denials says how noes are remembered.
+func (p *Policy) Denials() Denials { return p.denials }
 
 // Digest returns the digest of the policy's source.
 func (p *Policy) Digest() writ.Digest { return p.digest }

@@ -111,6 +111,24 @@ func TestParse_allProblemsAtOnce(t *testing.T) {
 	}
 }
 
+func TestDenials(t *testing.T) {
+	t.Parallel()
+	const rest = "\nrules: [{id: a, when: 'true', effect: auto}]\nexamples: [{name: x, change: {class: y}, expect: auto}]"
+	for text, want := range map[string]policy.Denials{
+		"": {Remember: 24 * time.Hour, Limit: 3}, "denials: {limit: 20}": {Remember: 24 * time.Hour, Limit: 20},
+		"denials: {remember: 1m, limit: 1}": {Remember: time.Minute, Limit: 1}, "denials: {remember: 720h}": {Remember: 720 * time.Hour, Limit: 3},
+		"denials: {limit: 21}": {}, "denials: {limit: -1}": {}, "denials: {remember: 59s}": {}, "denials: {remember: 721h}": {}, "denials: {forget: 1h}": {},
+	} {
+		p, err := policy.Parse([]byte("policy: p\n" + text + rest))
+		switch {
+		case want == policy.Denials{} && fault.CodeOf(err) != fault.Invalid:
+			t.Errorf("%s: it was taken", text)
+		case want != policy.Denials{} && (err != nil || p.Denials() != want):
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 func TestShippedPolicyLoads(t *testing.T) {
 	t.Parallel()
 	p := parse(t, string(policies.ApproveMost))

@@ -384,7 +384,9 @@ func makeExamples(g *gate) map[string]map[string]any {
 	done := g.end(id["id"].(string))
 	add(api.ChangeExecute, id, nil, done)
 	ask(api.ChangeRollback, "agent", id, nil)
-	ask(api.ChangeReject, "approver", propose(), api.Rejection{Reason: "Not on a Friday."})
+	rejected := propose()
+	ask(api.ChangeReject, "approver", rejected, api.Rejection{Reason: "Not on a Friday."})
+	ask(api.ChangeLift, "approver", rejected, nil)
 	ask(api.ChangeCancel, "agent", propose(), nil)
 	add(api.ChangeProbe, id, nil, api.Probe{
 		ChangeID: done.ID, Text: "Step s1 left in doubt …", ShownDigest: writ.DigestBytes(nil), Verdict: writ.Verdict("happened"),

@@ -143,7 +143,7 @@ func TestTable(t *testing.T) {
 		if op.In == nil || op.Out == nil || op.Summary == "" {
 			t.Errorf("%s is not in the table", op.Name)
 		}
-		decides := op.Name == api.ChangeApprove || op.Name == api.ChangeReject || op.Name == api.ChangeSettle || slices.Contains(op.Roles, model.Approver)
+		decides := op.Name == api.ChangeApprove || op.Name == api.ChangeReject || op.Name == api.ChangeLift || op.Name == api.ChangeSettle || slices.Contains(op.Roles, model.Approver)
 		if decides && op.Tool != "" {
 			t.Errorf("%s decides, so it must not be a tool", op.Name)
 		}

@@ -88,10 +88,11 @@ type ChangeFilter struct {
 	Requester string        // the name of a principal; "": any
 	// RequestDigest is of the request that it became of; "": any.
 	RequestDigest writ.Digest
-	RollbackOf    string // the change that is undone; "": any
-	RunID         string // the run it became; "": any
-	Before        string // ids older than this one, for paging; "": from the newest
-	Limit         int    // 0: 100
+	RollbackOf    string    // the change that is undone; "": any
+	RunID         string    // the run it became; "": any
+	EndedSince    writ.Time // ended then or later; the zero time: any
+	Before        string    // ids older than this one, for paging; "": from the newest
+	Limit         int       // 0: 100
 }
 
 // EventFilter selects events.

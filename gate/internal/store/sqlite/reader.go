@@ -86,6 +86,9 @@ func (r reader) Changes(f store.ChangeFilter) ([]*model.Change, error) {
 	if f.RunID != "" {
 		add("run_id = ?", f.RunID)
 	}
+	if !f.EndedSince.IsZero() {
+		add("json_extract(body, '$.ended_at') >= ?", f.EndedSince.String())
+	}
 	if f.Before != "" {
 		add("id < ?", f.Before)
 	}

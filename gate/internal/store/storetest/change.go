@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -239,6 +240,7 @@ func origin(t *testing.T, k *kit) {
 
 func changes(t *testing.T, k *kit) {
 	var ids []string // newest first
+	ended := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
 	k.update(t, func(tx store.Tx) error {
 		for i := range 150 {
 			c := k.change()
@@ -250,6 +252,9 @@ func changes(t *testing.T, k *kit) {
 			}
 			if i%50 == 49 {
 				c.Request.RollbackOf = ids[len(ids)-1]
+			}
+			if i >= 146 {
+				c.EndedAt = writ.At(ended.Add(time.Duration(i) * time.Millisecond))
 			}
 			ids = slices.Insert(ids, 0, c.ID)
 			if err := tx.Insert(c); err != nil {
@@ -282,6 +287,8 @@ func changes(t *testing.T, k *kit) {
 		{"what undoes a change", store.ChangeFilter{RollbackOf: oldest}, every(50, 0)},
 		{"a request", store.ChangeFilter{RequestDigest: "sha256:second"}, every(5, 0)},
 		{"a request that nobody made", store.ChangeFilter{RequestDigest: "sha256:third"}, nil},
+		{"ended since", store.ChangeFilter{EndedSince: writ.At(ended.Add(148 * time.Millisecond))}, ids[:2]},
+		{"ended after the last", store.ChangeFilter{EndedSince: writ.At(ended.Add(time.Second))}, nil},
 		{"all at once", store.ChangeFilter{States: []model.State{model.Denied}, Requester: "other", RollbackOf: oldest, Before: ids[1]}, []string{}},
 	} {
 		k.view(t, func(r store.Reader) error {

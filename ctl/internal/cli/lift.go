@@ -1,0 +1,27 @@
+package cli
+
+import "github.com/spf13/cobra"
+
+func (p *program) liftCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "lift ID",
+		Short: "Let what was rejected be asked again",
+		Long: "A rejection is remembered: the same effect, asked again in whatever words, is shown\n" +
+			"with it, and after some of them nobody is asked any more (denials in policy.yaml).\n" +
+			"lift takes one rejection out of that count. What was rejected stays rejected.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			g, err := p.gate(deciding)
+			if err != nil {
+				return err
+			}
+			c, err := g.Lift(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			p.print(c, func() { p.say("%s stays rejected, and may be asked for again.", line(c.ID)) })
+			return nil
+		},
+		ValidArgsFunction: p.completeChange,
+	}
+}
