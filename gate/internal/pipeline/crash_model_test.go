@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -34,27 +35,34 @@ import (
 // each step what must hold whatever happened. A failure is shrunk, and is found
 // again with the seed that it prints.
 func TestModel(t *testing.T) {
-	given := false
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
-	sets := map[string]string{"rapid.nofailfile": "true"} // the seed is enough
-	if !given {                                           // with every test a part; more with -rapid.checks
-		sets["rapid.checks"] = "15"
-	}
-	for name, value := range sets {
+	checks := 15 // with every test a part; more with -rapid.checks
+	flag.Visit(func(f *flag.Flag) {
+		if n, err := strconv.Atoi(f.Value.String()); f.Name == "rapid.checks" && err == nil {
+			checks = n
+		}
+	})
+	set := func(name, value string) {
 		if err := flag.Set(name, value); err != nil {
 			t.Fatal(err)
 		}
 	}
+	set("rapid.nofailfile", "true") // the seed is enough
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		rapid.Check(noDeadline{t}, func(rt *rapid.T) {
-			m := newMachine(t)
-			defer m.end()
-			rt.Repeat(m.actions())
-			m.drain(rt)
+	for ; checks > 0 && !t.Failed(); checks -= round {
+		set("rapid.checks", strconv.Itoa(min(checks, round)))
+		synctest.Test(t, func(t *testing.T) {
+			rapid.Check(noDeadline{t}, func(rt *rapid.T) {
+				m := newMachine(t)
+				defer m.end()
+				rt.Repeat(m.actions())
+				m.drain(rt)
+			})
 		})
-	})
+	}
 }
+
+// round is how many sequences one bubble sees: rapid gives up quietly after a day by its clock.
+const round = 20
 
 // noDeadline keeps rapid from asking when the test must be over: in a bubble there is no such time.
 type noDeadline struct{ rapid.TB }
