@@ -20,7 +20,7 @@ var traces = []struct{ program, what, where, because string }{
 	{`perf`, `mount`, `/sys/kernel/(tracing|debug)`, "the place of the kernel's own lists, where nobody mounted it before"},
 	{`perf`, `.*`, `/tmp/perf-vdso\.so-\w{6}`, "a copy of a part of the kernel, to read it; unlinked"},
 	{`script|su|runuser`, `open to write`, `/dev/ptmx`, "a terminal of its own"},
-	{`chage`, `sendto`, `a message to netlink 9`, "it tells the audit that it was used"},
+	{`chage`, `sendto|connect`, `a message to netlink 9|/dev/log`, "it tells the audit that it was used, or the log that there is none"},
 	{`tmux.*`, `.*`, `/tmp/tmux-0`, "the place of its sockets"},
 	{`dmsetup`, `.*`, `/dev(/mapper(/control)?)?`, "the door to the device mapper, where udev did not make it"},
 	{`man|groff|nroff`, `.*`, `/var/cache/man/.*`, "formatted pages"},
@@ -65,6 +65,6 @@ func trace(program, what, where string) bool {
 }
 
 func matches(pattern, s string) bool {
-	ok, err := regexp.MatchString(`^(?:`+pattern+`)$`, s)
+	ok, err := regexp.MatchString(`(?s)^(?:`+pattern+`)$`, s)
 	return ok && err == nil
 }
