@@ -54,7 +54,7 @@ guard: ## walls, floors, capabilities, style, dependencies
 	$(GO) test -count=1 -run '^TestGuard' .
 
 race: ## tests under the race detector
-	CGO_ENABLED=1 $(GO) test -race -timeout 10m $(RACE_PACKAGES)
+	CGO_ENABLED=1 $(GO) test -race -timeout 20m $(RACE_PACKAGES)
 
 golden-before:
 	@mkdir -p $(BIN) && $(GOLDEN) > $(BIN)/golden.sums
