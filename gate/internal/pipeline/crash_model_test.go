@@ -35,7 +35,7 @@ import (
 // each step what must hold whatever happened. A failure is shrunk, and is found
 // again with the seed that it prints.
 func TestModel(t *testing.T) {
-	checks := 15 // with every test a part; more with -rapid.checks
+	checks := 4 // with every test a part; more with -rapid.checks
 	flag.Visit(func(f *flag.Flag) {
 		if n, err := strconv.Atoi(f.Value.String()); f.Name == "rapid.checks" && err == nil {
 			checks = n

@@ -196,7 +196,7 @@ func TestReconcile_refuses(t *testing.T) {
 
 		// And nothing but a person does, however long it takes.
 		w.restart()
-		w.later(time.Hour)
+		w.later(20 * time.Minute)
 		if c := w.see(id); c.State != model.Unknown || len(w.locks(nil)) != 1 {
 			t.Errorf("it left by itself and is %s", c.State)
 		}
