@@ -32,7 +32,7 @@ $(CLIENTS)/node_modules/.package-lock.json: e2e/clients/package.json e2e/clients
 	@touch $@
 
 test: ## all tests, the real programs included
-	$(GO) test -timeout 10m ./...
+	$(GO) test -timeout 20m ./...
 
 check: fmt vet staticcheck guard golden-before race test golden-after ## everything a change must pass
 
@@ -54,7 +54,7 @@ guard: ## walls, floors, capabilities, style, dependencies
 	$(GO) test -count=1 -run '^TestGuard' .
 
 race: ## tests under the race detector
-	CGO_ENABLED=1 $(GO) test -race -timeout 20m $(RACE_PACKAGES)
+	CGO_ENABLED=1 $(GO) test -race -timeout 25m $(RACE_PACKAGES)
 
 golden-before:
 	@mkdir -p $(BIN) && $(GOLDEN) > $(BIN)/golden.sums

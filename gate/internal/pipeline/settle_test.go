@@ -203,7 +203,7 @@ func TestSilence(t *testing.T) {
 		_, _, _, err := w.Probe(t.Context(), alice, id)
 		refused(t, "look while the executor is away", err, fault.Unavailable, "not_sent")
 		w.restart() // it is asked on after a restart
-		w.later(time.Hour)
+		w.later(20 * time.Minute)
 		w.back()
 		c := w.see(id)
 		if c.State != model.Unknown || c.Trouble.Reason != "answered_late" || len(c.Receipts) != 2 || w.executor.sent() != 1 {
