@@ -29,7 +29,7 @@ const patience = 20 * time.Second
 
 // allPatience is how long all scripts together may take; what hangs then is
 // killed, and its script says where.
-const allPatience = 4 * time.Minute
+const allPatience = 12 * time.Minute
 
 func TestMain(m *testing.M) {
 	flag.Parse()
