@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -59,7 +60,7 @@ all that the user does. A file that --write changes is kept as NAME.before-writ.
 			if err != nil {
 				return err
 			}
-			a, err := p.agent(orElse(tokenFile, p.env["WRIT_TOKEN_FILE"]), orElse(address, p.env["WRIT_GATE"]), orElse(ca, p.env["WRIT_CA"]))
+			a, err := p.agent(cmp.Or(tokenFile, p.env["WRIT_TOKEN_FILE"]), cmp.Or(address, p.env["WRIT_GATE"]), cmp.Or(ca, p.env["WRIT_CA"]))
 			if err != nil {
 				return err
 			}

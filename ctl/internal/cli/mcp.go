@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -33,7 +34,7 @@ writ.yaml, --token-file and --gate name both ($WRIT_TOKEN_FILE, $WRIT_GATE), and
 vouches for the certificate of a gate elsewhere ($WRIT_CA).`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			a, err := p.agent(orElse(tokenFile, p.env["WRIT_TOKEN_FILE"]), orElse(address, p.env["WRIT_GATE"]), orElse(ca, p.env["WRIT_CA"]))
+			a, err := p.agent(cmp.Or(tokenFile, p.env["WRIT_TOKEN_FILE"]), cmp.Or(address, p.env["WRIT_GATE"]), cmp.Or(ca, p.env["WRIT_CA"]))
 			if err != nil {
 				return err
 			}
@@ -48,13 +49,6 @@ vouches for the certificate of a gate elsewhere ($WRIT_CA).`,
 	cmd.Flags().StringVar(&address, "gate", "", "socket of the gate, 127.0.0.1:port, or https://host:port")
 	cmd.Flags().StringVar(&ca, "ca", "", "file of the authority of the gate's certificate")
 	return cmd
-}
-
-func orElse(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // agent is as whom an agent asks, and where.
@@ -73,10 +67,10 @@ func (p *program) agent(file, address, ca string) (agent, error) {
 		if err != nil {
 			return agent{}, err
 		}
-		a.gate = orElse(address, h.gateAddress())
-		a.ca = orElse(ca, h.authority())
+		a.gate = cmp.Or(address, h.gateAddress())
+		a.ca = cmp.Or(ca, h.authority())
 		if file == "" {
-			who := orElse(p.as, h.AskAs)
+			who := cmp.Or(p.as, h.AskAs)
 			a.file = h.tokenFile(who)
 			if a.token, err = h.token(who); err != nil {
 				return agent{}, err

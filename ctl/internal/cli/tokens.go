@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -37,7 +38,8 @@ func (p *program) principals(cmd *cobra.Command) (all []principalInfo, err error
 	if err != nil {
 		return nil, err
 	}
-	return all, p.ask(cmd.Context(), h, &all, gateProgram, "list-principals")
+	err = p.ask(cmd.Context(), h, &all, gateProgram, "list-principals")
+	return all, err
 }
 
 func (p *program) tokensCommand() *cobra.Command {
@@ -107,6 +109,12 @@ type madeToken struct {
 	ID    string `json:"token_id"`
 }
 
+// makeToken lets the gate's program make another token of somebody.
+func (p *program) makeToken(ctx context.Context, h *home, name string, t newToken) (made madeToken, err error) {
+	err = p.ask(ctx, h, &made, gateProgram, append([]string{"add-token", name}, t.args()...)...)
+	return made, err
+}
+
 func (p *program) addTokenCommand() *cobra.Command {
 	var t newToken
 	cmd := &cobra.Command{
@@ -120,8 +128,8 @@ tokens/NAME.token, or if there is one, in a file with the token's own name besid
 			if err != nil {
 				return err
 			}
-			var made madeToken
-			if err := p.ask(cmd.Context(), h, &made, gateProgram, append([]string{"add-token", args[0]}, t.args()...)...); err != nil {
+			made, err := p.makeToken(cmd.Context(), h, args[0], t)
+			if err != nil {
 				return err
 			}
 			path := h.tokenFile(args[0])
@@ -158,8 +166,8 @@ func (p *program) rotateTokenCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var made madeToken
-			if err := p.ask(cmd.Context(), h, &made, gateProgram, append([]string{"add-token", args[0]}, t.args()...)...); err != nil {
+			made, err := p.makeToken(cmd.Context(), h, args[0], t)
+			if err != nil {
 				return err
 			}
 			path := h.tokenFile(args[0])
