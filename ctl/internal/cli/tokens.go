@@ -2,8 +2,6 @@ package cli
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"os"
 	"time"
@@ -11,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"writ"
+	"writ/api"
 	"writ/fault"
 )
 
@@ -166,6 +165,7 @@ func (p *program) rotateTokenCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			oldID := api.TokenID(api.TokenDigest(old))
 			made, err := p.makeToken(cmd.Context(), h, args[0], t)
 			if err != nil {
 				return err
@@ -179,24 +179,18 @@ func (p *program) rotateTokenCommand() *cobra.Command {
 			}
 			// One that was dropped from the list is good for nothing already.
 			var gone exit
-			err = p.ask(cmd.Context(), h, nil, gateProgram, "revoke-token", tokenID(old))
+			err = p.ask(cmd.Context(), h, nil, gateProgram, "revoke-token", oldID)
 			if err != nil && (!errors.As(err, &gone) || int(gone) != fault.NotFound.Row().Exit) {
 				return err
 			}
-			p.print(map[string]string{"name": args[0], "token_id": made.ID, "revoked": tokenID(old), "token_file": path}, func() {
-				p.say("The token %s of %s is in %s now; %s is revoked.", made.ID, args[0], path, tokenID(old))
+			p.print(map[string]string{"name": args[0], "token_id": made.ID, "revoked": oldID, "token_file": path}, func() {
+				p.say("The token %s of %s is in %s now; %s is revoked.", made.ID, args[0], path, oldID)
 			})
 			return nil
 		},
 	}
 	t.flags(cmd)
 	return cmd
-}
-
-// tokenID is the name under which the gate knows a token.
-func tokenID(token string) string {
-	sum := sha256.Sum256([]byte(token))
-	return "tok_" + hex.EncodeToString(sum[:])[:12]
 }
 
 func (p *program) revokeTokenCommand() *cobra.Command {

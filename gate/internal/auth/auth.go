@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"writ"
+	"writ/api"
 	"writ/fault"
 	"writ/gate/internal/model"
 	"writ/sys"
@@ -69,7 +70,7 @@ func (p *Principals) Authenticate(token string) (model.Caller, error) {
 	if err != nil {
 		return model.Caller{}, err
 	}
-	digest := []byte(digestOf(token))
+	digest := []byte(api.TokenDigest(token))
 	var who *Principal
 	var found *Token
 	for i := range list { // all of them, so that the time tells nothing

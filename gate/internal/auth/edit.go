@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"writ"
+	"writ/api"
 	"writ/fault"
 	"writ/sys"
 )
@@ -121,7 +122,7 @@ func (n New) token(s sys.Sys, kind writ.PrincipalKind) (Token, Made) {
 		}
 	}
 	text := fmt.Sprintf("writ_%s_%s", kind, s.NewSecret(32))
-	t := Token{Digest: digestOf(text), Label: n.Label, CreatedAt: s.Now()}
+	t := Token{Digest: api.TokenDigest(text), Label: n.Label, CreatedAt: s.Now()}
 	if term != Never {
 		t.ExpiresAt = t.CreatedAt.Add(term)
 	}

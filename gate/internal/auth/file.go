@@ -1,8 +1,6 @@
 package auth
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"writ"
+	"writ/api"
 	"writ/fault"
 	"writ/gate/internal/model"
 )
@@ -62,15 +61,8 @@ func (t *Token) State(now time.Time) State {
 	return Active
 }
 
-// ID names a token without telling it: whoever holds it can compute the name.
-func (t *Token) ID() string { return idOf(t.Digest) }
-
-func idOf(digest string) string { return "tok_" + digest[:min(12, len(digest))] }
-
-func digestOf(token string) string {
-	sum := sha256.Sum256([]byte(token))
-	return hex.EncodeToString(sum[:])
-}
+// ID names a token without telling it.
+func (t *Token) ID() string { return api.TokenID(t.Digest) }
 
 func read(path string) ([]Principal, error) {
 	data, err := os.ReadFile(path)
