@@ -28,13 +28,31 @@ func TestRoom(t *testing.T) {
 func TestRemote(t *testing.T) {
 	t.Parallel()
 	// The numbers of statfs(2).
-	for kind, want := range map[int64]string{0x6969: "nfs", 0x517b: "smb", 0xff534d42: "smb", 0xfe534d42: "smb", 0xc36400: "ceph", 0xef53: "", 0x01021994: ""} {
+	for kind, want := range map[int64]string{0x6969: "nfs", 0x517b: "smb", 0xff534d42: "smb", 0xfe534d42: "smb", 0xc36400: "ceph", 0x0bd00bd0: "lustre", 0x01161970: "gfs2", -0x45345344: "vmhgfs", 0xef53: "", 0x01021994: ""} {
 		if got := disk.Remote(kind); got != want {
 			t.Errorf("Remote(%#x) = %q, want %q", kind, got, want)
 		}
 	}
 	if err := disk.Local(t.TempDir()); err != nil {
 		t.Errorf("a local disk: %v", err)
+	}
+}
+
+func TestSound(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := disk.Sound(dir); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("it left %v behind, %v", left, err)
+	}
+	if err := disk.Sound(filepath.Join(dir, "none")); fault.CodeOf(err) != fault.Unavailable {
+		t.Errorf("a directory that is not there: %v", err)
+	}
+	// What the kernel itself never takes from anybody.
+	if err := disk.Sound("/proc"); err == nil {
+		t.Error("a directory in which nothing can be written is sound")
 	}
 }
 

@@ -33,6 +33,8 @@ func (s *script) ground(what string) {
 		ok = os.Geteuid() == 0
 	case "namespaces":
 		ok = exec.Command("unshare", "--user", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "tmpfs", "/mnt").Run() == nil
+	case "strace":
+		ok = exec.Command("strace", "-D", "-o", os.DevNull, "true").Run() == nil
 	default:
 		s.Fatalf("nobody knows %q", what)
 	}
@@ -48,7 +50,7 @@ func (s *script) ground(what string) {
 // processes below it), gate, executor, or twin: another executor, whose data
 // directory a script has made beside the first.
 //
-//	need root|namespaces     leave the script out where the machine lacks that; in CI it fails
+//	need root|namespaces|strace     leave the script out where the machine lacks that; in CI it fails
 //	connect [KIND…]          writ init, and one system of each kind through the real commands
 //	people N ROLE            add N people, decider-0, decider-1 …
 //	netbox-as TOKEN          connect NetBox with this token
@@ -61,7 +63,7 @@ func (s *script) ground(what string) {
 //	log NAME                 its log so far, on stdout
 func processCommands() map[string]func(*script, []string) {
 	return map[string]func(*script, []string){
-		"need":    func(s *script, args []string) { s.need(args, 1, "need root|namespaces"); s.ground(args[0]) },
+		"need":    func(s *script, args []string) { s.need(args, 1, "need root|namespaces|strace"); s.ground(args[0]) },
 		"connect": func(s *script, args []string) { s.connect(args) },
 		"people": func(s *script, args []string) {
 			s.need(args, 2, "people N ROLE")

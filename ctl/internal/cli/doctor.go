@@ -71,7 +71,8 @@ func (p *program) examine(ctx context.Context, h *home) []api.HealthCheck {
 		}
 		checks = append(checks, c)
 	}
-	for _, name := range []string{h.AskAs, h.ApproveAs} {
+	add("home", "nobody else can put anything in it", "", h.closed())
+	for _, name := range h.tokenNames() {
 		_, err := h.token(name)
 		add("token "+name, "only you can read it", "writ principals add "+name, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -136,6 +137,39 @@ func (h *home) authority() string {
 var nameForm = regexp.MustCompile(`^[a-z][a-z0-9._-]{0,62}$`)
 
 func (h *home) tokenFile(name string) string { return h.path("tokens", name+".token") }
+
+// tokenNames are those whose tokens are used if nobody says, and all others that
+// have one here.
+func (h *home) tokenNames() []string {
+	names := []string{h.AskAs, h.ApproveAs}
+	files, err := filepath.Glob(h.tokenFile("*"))
+	if err != nil { // the pattern is bad: the directory has a name like [
+		return names
+	}
+	for _, file := range files {
+		if name := strings.TrimSuffix(filepath.Base(file), ".token"); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// closed reports whether others could put their own files in the place of ours.
+func (h *home) closed() error {
+	for _, dir := range []string{h.dir, h.path("tokens"), h.path("catalog")} {
+		info, err := os.Stat(dir)
+		if errors.Is(err, fs.ErrNotExist) { // tokens and catalog may be elsewhere
+			continue
+		}
+		if err != nil {
+			return fault.Wrap(fault.Unavailable, err, "%s cannot be looked at. Run this as its owner.", dir)
+		}
+		if info.Mode().Perm()&0o022 != 0 {
+			return fault.New(fault.Refused, "Others can put files in %s. Run: chmod go-w %s", dir, dir).Because("mode")
+		}
+	}
+	return nil
+}
 
 // hasToken reports whether there is a token of a name. One that cannot be used
 // as it lies there is one: asking as somebody else instead would hide that.

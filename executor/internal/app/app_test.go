@@ -511,7 +511,7 @@ func TestDoctor(t *testing.T) {
 		return all, status
 	}
 	stop := running(t, dir)
-	if all, status := examine(); status != 0 || len(all) != 12 {
+	if all, status := examine(); status != 0 || len(all) != 14 {
 		t.Errorf("a healthy executor: %d %+v", status, all)
 	}
 	ok(t, dir, "", "vault", "lock")

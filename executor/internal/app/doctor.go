@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"writ/disk"
 	"writ/executor/internal/backup"
 	"writ/executor/internal/config"
 	"writ/executor/internal/datadir"
@@ -80,11 +81,18 @@ func examine(ctx context.Context, dir string) (findings []finding) {
 	if !add("config", err, "executor.yaml is valid, and nobody else can enter the directory") {
 		return findings
 	}
+	if !add("disk", disk.Sound(c.Dir), "the disk takes what is written, and is a local one") {
+		return findings
+	}
 	key, err := readKey(c)
 	if add("key", err, "") {
 		public, _ := key.Public().(ed25519.PublicKey)
 		findings[len(findings)-1].Text = "the key of the executor is private; its public half is " + base64.StdEncoding.EncodeToString(public)
 	}
+	if _, err = datadir.Read(c.Path(config.HashKeyFile)); fault.CodeOf(err) == fault.NotFound {
+		err = nil // it is made at the next start
+	}
+	add("hashes", err, "the key of the hashes in the places of secrets is private")
 	add("gate", missing(len(c.GateKeys), "No gate is trusted, so every writ is refused. Run: writ-executor set-gate-key KEY --dir "+c.Dir), "a gate is trusted")
 	add("approvers", missing(len(c.Approvers), "Nobody may approve, so nothing is written. Run: writ-executor add-approver NAME --dir "+c.Dir), "somebody may approve")
 	actions, err := loadCatalog(c)
@@ -103,7 +111,10 @@ func examine(ctx context.Context, dir string) (findings []finding) {
 	if add("audit", verifyAudit(c), "") {
 		findings[len(findings)-1].Text = "the executor's audit is in order, as far as it goes"
 	}
-	add("backups", backup.New(c.Path(c.Backups), c.Executor).Check(), "the directory for backups is private")
+	if err = backup.New(c.Path(c.Backups), c.Executor).Check(); err == nil {
+		err = disk.Room(c.Path(c.Backups), 1)
+	}
+	add("backups", err, "the directory for backups is private, and its disk takes more")
 	status, err := tell(ctx, c, "/status", nil)
 	if err == nil && status.Closed != "" {
 		err = fault.New(fault.Unavailable, "%s", status.Closed)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -73,9 +74,16 @@ func TestDoctor_ofWhatIsKept(t *testing.T) {
 		"a second name": {func(dir, _ string) error {
 			return os.Link(filepath.Join(dir, "journal.db"), filepath.Join(dir, "x"))
 		}, "journal", "second name", ""},
-		"no segment":    {func(dir, _ string) error { return os.Remove(filepath.Join(dir, segment)) }, "audit", "Put it back", "writ audit verify "},
-		"no checkpoint": {func(dir, _ string) error { return os.Remove(filepath.Join(dir, "audit", "checkpoint")) }, "audit", "Put it back", "writ audit verify "},
-		"an open audit": {func(dir, _ string) error { return os.Chmod(filepath.Join(dir, segment), 0o640) }, "audit", "by others", "chown "},
+		"no way in":      {func(dir, _ string) error { return os.Chmod(dir, 0o500) }, "config", "must be its owner's", "chmod 700 "},
+		"an open key":    {func(dir, _ string) error { return os.Chmod(filepath.Join(dir, "executor.key"), 0o604) }, "key", "Others may read", "chmod 600 "},
+		"an open vault":  {func(dir, _ string) error { return os.Chmod(filepath.Join(dir, "vault.age"), 0o620) }, "vault", "Others may read", "chmod 600 "},
+		"a hidden vault": {func(dir, _ string) error { return os.Chmod(filepath.Join(dir, "vault.key"), 0) }, "vault", "may not read", "chmod 600 "},
+		"open hashes":    {func(dir, _ string) error { return os.Chmod(filepath.Join(dir, "redact.key"), 0o640) }, "hashes", "Others may read", "chmod 600 "},
+		"open backups":   {func(dir, _ string) error { return os.Chmod(filepath.Join(dir, "backups"), 0o750) }, "backups", "nobody else's", "chmod 700 "},
+		"no backups":     {func(dir, _ string) error { return os.Remove(filepath.Join(dir, "backups")) }, "backups", "cannot be read", "install -d -m 700 "},
+		"no segment":     {func(dir, _ string) error { return os.Remove(filepath.Join(dir, segment)) }, "audit", "Put it back", "writ audit verify "},
+		"no checkpoint":  {func(dir, _ string) error { return os.Remove(filepath.Join(dir, "audit", "checkpoint")) }, "audit", "Put it back", "writ audit verify "},
+		"an open audit":  {func(dir, _ string) error { return os.Chmod(filepath.Join(dir, segment), 0o640) }, "audit", "by others", "chown "},
 		"the clock is behind": {func(dir, _ string) error {
 			s := sys.Real(slog.New(slog.DiscardHandler))
 			s.Now = func() time.Time { return time.Now().Add(time.Hour) }
@@ -100,13 +108,31 @@ func TestDoctor_ofWhatIsKept(t *testing.T) {
 		if err := json.Unmarshal([]byte(out), &list); err != nil {
 			t.Fatal(err)
 		}
-		found := false
+		mend, found := "", false
 		for _, f := range list {
-			found = found || f.Name == c.check && !f.OK && strings.Contains(f.Text, c.text) && strings.HasPrefix(f.Fix, c.fix)
+			if f.Name == c.check && !f.OK && strings.Contains(f.Text, c.text) && strings.HasPrefix(f.Fix, c.fix) {
+				mend, found = f.Fix, true
+			}
 		}
 		if !found || status == 0 {
 			t.Errorf("%s: %d %s", name, status, out)
 		}
+		if c.check != "ready" && c.check != "backups" { // with these it starts, and writes nothing
+			if _, _, status := command(t, dir, "", "run"); status == 0 {
+				t.Errorf("%s: an executor ran", name)
+			}
+		}
+		if strings.HasPrefix(mend, "writ ") || mend == "" {
+			continue // people have to look, and put back what was there
+		}
+		if said, err := exec.CommandContext(t.Context(), "sh", "-c", mend).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v %s", mend, err, said)
+		}
+		stop := running(t, dir)
+		if out, _, status := command(t, dir, "", "doctor"); status != 0 {
+			t.Errorf("%s, after %s: %s", name, mend, out)
+		}
+		stop()
 	}
 }
 

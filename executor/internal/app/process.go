@@ -28,6 +28,7 @@ import (
 
 	"writ"
 	"writ/catalog"
+	"writ/disk"
 	"writ/executor/internal/admit"
 	"writ/executor/internal/backup"
 	"writ/executor/internal/config"
@@ -98,6 +99,9 @@ func start(ctx context.Context, dir string, stderr io.Writer) (*process, error) 
 	p.redactor.Store(new(redact.Redactor))
 	p.log = slog.New(slog.NewTextHandler(redact.Whole(stderr, p.redactor.Load), nil))
 	if p.key, err = readKey(c); err != nil {
+		return nil, err
+	}
+	if err := disk.Sound(c.Dir); err != nil {
 		return nil, err
 	}
 	if p.release, err = datadir.Lock(c.Dir, "lock"); err != nil {

@@ -117,32 +117,25 @@ func (s *Store) Check() error {
 func (s *Store) root() (*os.Root, error) {
 	before, err := os.Lstat(s.dir)
 	if err != nil {
-		return nil, refuse(err, "The directory for backups cannot be read. Make it: install -d -m 700 %s", s.dir)
+		return nil, refuse(err, "The directory for backups cannot be read. Run: install -d -m 700 %s", s.dir)
 	}
 	if !before.IsDir() {
-		return nil, refuse(nil, "%s must be a directory, not a link or a file. Make it: rm %s && install -d -m 700 %s", s.dir, s.dir, s.dir)
+		return nil, refuse(nil, "%s must be a directory, not a link or a file. Run: rm %s && install -d -m 700 %s", s.dir, s.dir, s.dir)
+	}
+	if !ours(before) {
+		return nil, refuse(nil, "The directory for backups belongs to another user. Run: chown %d %s", os.Geteuid(), s.dir)
+	}
+	if before.Mode().Perm() != 0o700 {
+		return nil, refuse(nil, "The directory for backups must be its owner's, and nobody else's. Run: chmod 700 %s", s.dir)
 	}
 	root, err := os.OpenRoot(s.dir)
 	if err != nil {
-		return nil, refuse(err, "The directory for backups cannot be opened. Check its owner: %s", s.dir)
+		return nil, refuse(err, "The directory for backups, %s, cannot be opened. Check the disk.", s.dir)
 	}
-	if err := s.private(root, before); err != nil {
-		return nil, errors.Join(err, root.Close())
+	if opened, err := root.Stat("."); err != nil || !os.SameFile(before, opened) || opened.Mode() != before.Mode() {
+		return nil, errors.Join(refuse(err, "The directory %s was changed while it was opened.", s.dir), root.Close())
 	}
 	return root, nil
-}
-
-func (s *Store) private(root *os.Root, before fs.FileInfo) error {
-	opened, err := root.Stat(".")
-	switch {
-	case err != nil || !os.SameFile(before, opened):
-		return refuse(err, "The directory %s was changed while it was opened.", s.dir)
-	case opened.Mode().Perm() != 0o700:
-		return refuse(nil, "Others may enter the directory for backups. Run: chmod 700 %s", s.dir)
-	case !ours(opened):
-		return refuse(nil, "The directory for backups belongs to another user. Run: chown %d %s", os.Geteuid(), s.dir)
-	}
-	return nil
 }
 
 // open opens the directory of a run.

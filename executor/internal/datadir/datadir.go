@@ -27,10 +27,10 @@ func Check(dir string) error {
 		return fault.Wrap(fault.Unavailable, err, "The directory %s cannot be read. Run this as its owner.", dir)
 	case !info.IsDir():
 		return refuse(nil, "%s must be a directory, not a link or a file.", dir)
-	case info.Mode().Perm() != 0o700:
-		return refuse(nil, "Others may enter %s. Run: chmod 700 %s", dir, dir)
 	case !ours(info):
 		return refuse(nil, "%s belongs to another user. Run: chown -R %d %s", dir, os.Geteuid(), dir)
+	case info.Mode().Perm() != 0o700:
+		return refuse(nil, "%s must be its owner's, and nobody else's. Run: chmod 700 %s", dir, dir)
 	}
 	return nil
 }
@@ -56,17 +56,20 @@ func Read(file string) ([]byte, error) {
 		return nil, fault.Wrap(fault.NotFound, err, "There is no file %s. Restore it from a copy; without one, make a new home: writ init DIR", file)
 	}
 	if err != nil {
-		return nil, fault.Wrap(fault.Unavailable, err, "%s cannot be read. It must be a file of our own, not a link.", file)
+		if info, e := os.Lstat(file); e == nil {
+			if e := private(file, info); e != nil {
+				return nil, e
+			}
+		}
+		return nil, fault.Wrap(fault.Unavailable, err, "%s cannot be read. Check the disk.", file)
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	switch {
-	case err != nil || !info.Mode().IsRegular():
-		return nil, refuse(err, "%s must be a file.", file)
-	case info.Mode().Perm()&0o077 != 0:
-		return nil, refuse(nil, "Others may read %s. Run: chmod 600 %s", file, file)
-	case !ours(info):
-		return nil, refuse(nil, "%s belongs to another user. Run: chown %d %s", file, os.Geteuid(), file)
+	if err == nil {
+		err = private(file, info)
+	}
+	if err != nil {
+		return nil, err
 	}
 	content, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil || len(content) > maxFile {
@@ -76,6 +79,21 @@ func Read(file string) ([]byte, error) {
 }
 
 const maxFile = 1 << 20
+
+// private refuses what is no file of ours alone.
+func private(file string, info fs.FileInfo) error {
+	switch mode := info.Mode().Perm(); {
+	case !info.Mode().IsRegular():
+		return refuse(nil, "%s must be a file of our own, not a link or anything else.", file)
+	case !ours(info):
+		return refuse(nil, "%s belongs to another user. Run: chown %d %s", file, os.Geteuid(), file)
+	case mode&0o077 != 0:
+		return refuse(nil, "Others may read %s. Run: chmod 600 %s", file, file)
+	case mode&0o400 == 0:
+		return refuse(nil, "Its owner may not read %s. Run: chmod 600 %s", file, file)
+	}
+	return nil
+}
 
 // Create writes a new file of mode 0600. It fails with fault.Conflict if there
 // is one.

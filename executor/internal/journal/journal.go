@@ -86,6 +86,9 @@ func Open(ctx context.Context, file string, s sys.Sys) (*Journal, error) {
 // private makes the file if need be, and refuses one that is not ours alone.
 func private(file string) error {
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o600)
+	if errors.Is(err, fs.ErrPermission) {
+		return fault.Wrap(fault.Unavailable, err, "The journal belongs to another user, or its own may not write to it. Run: chown %d %s && chmod 600 %s", os.Geteuid(), file, file)
+	}
 	if err != nil {
 		return fault.Wrap(fault.Unavailable, err, "The journal %s cannot be opened. Check its owner and its directory.", file)
 	}

@@ -70,6 +70,9 @@ func (p *program) doctor(ctx context.Context) []api.HealthCheck {
 	if !check("directory", dir+" is its owner's alone", err) {
 		return checks
 	}
+	if !check("disk", "the disk takes what is written, and is a local one", disk.Sound(dir)) {
+		return checks
+	}
 	_, err = readKey(filepath.Join(dir, config.KeyFile))
 	check("key", "the key that signs writs can be read", err)
 	people := filepath.Join(dir, config.PrincipalsFile)
@@ -100,7 +103,10 @@ func (p *program) doctor(ctx context.Context) []api.HealthCheck {
 	}
 	_, err = loadCatalog(c.Catalog)
 	check("catalog", "the actions are valid and keep their examples", err)
-	check("room", "the disk of the audit has room", disk.Room(filepath.Dir(c.Audit), audit.Spare))
+	if err = disk.Sound(auditDisk(c)); err == nil {
+		err = disk.Room(auditDisk(c), audit.Spare)
+	}
+	check("room", "the disk of the audit has room", err)
 	text, events, err := verifyAudit(c)
 	if check("audit", text, err) {
 		check("memory", "the gate's memory is no older than its audit, and no newer than the clock", p.examineMemory(ctx, c, events))
@@ -137,6 +143,15 @@ func (p *program) examineMemory(ctx context.Context, c *config.Config, events in
 		err = fault.New(fault.Unavailable, "The audit holds more events than the gate's memory, which was restored from an old copy. Restore a newer one, or else mend it. Run: writ recover")
 	}
 	return err
+}
+
+// auditDisk is a directory on the disk of the audit, which is made at the first
+// start.
+func auditDisk(c *config.Config) string {
+	if _, err := os.Lstat(c.Audit); err != nil {
+		return filepath.Dir(c.Audit)
+	}
+	return c.Audit
 }
 
 // verifyAudit reads the audit as a stranger would, and compares it with the

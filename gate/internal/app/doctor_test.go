@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -42,6 +43,11 @@ func TestDoctor_ofWhatIsKept(t *testing.T) {
 		"another one's log": {func(h, _ *home, log []byte) error { return os.WriteFile(h.path("gate.db-wal"), log, 0o600) }, "another copy", "mv ", false},
 		"an open store":     {func(h, _ *home, _ []byte) error { return os.Chmod(h.path("gate.db"), 0o644) }, "by others", "chmod go-rwx ", false},
 		"a second name":     {func(h, _ *home, _ []byte) error { return os.Link(h.path("gate.db"), h.path("x")) }, "second name", "", false},
+		"no way in":         {func(h, _ *home, _ []byte) error { return os.Chmod(h.dir, 0o500) }, "may not use", "chmod 700 ", false},
+		"an open key":       {func(h, _ *home, _ []byte) error { return os.Chmod(h.path("gate.key"), 0o640) }, "Others may use", "chmod 600 ", false},
+		"open principals":   {func(h, _ *home, _ []byte) error { return os.Chmod(h.path("principals.yaml"), 0o604) }, "Others may use", "chmod 600 ", false},
+		"a hidden policy":   {func(h, _ *home, _ []byte) error { return os.Chmod(h.path("policy.yaml"), 0o200) }, "may not use", "chmod 600 ", false},
+		"an open config":    {func(h, _ *home, _ []byte) error { return os.Chmod(h.path("gate.yaml"), 0o660) }, "Others may use", "chmod 600 ", false},
 		"no audit":          {func(h, _ *home, _ []byte) error { return os.RemoveAll(h.path("audit")) }, "Put it back", "writ audit verify ", false},
 		"no segment":        {func(h, _ *home, _ []byte) error { return os.Remove(h.path(segment)) }, "Put it back", "writ audit verify ", false},
 		"no checkpoint":     {func(h, _ *home, _ []byte) error { return os.Remove(h.path("audit/checkpoint")) }, "Put it back", "writ audit verify ", false},
@@ -90,6 +96,15 @@ func TestDoctor_ofWhatIsKept(t *testing.T) {
 			}
 			if r := h.run("run"); r.status == 0 {
 				t.Errorf("a gate ran: %s", r.stderr)
+			}
+			if strings.HasPrefix(mend, "writ ") || mend == "" {
+				return // people have to look, and put back what was there
+			}
+			if out, err := exec.CommandContext(t.Context(), "sh", "-c", mend).CombinedOutput(); err != nil {
+				t.Fatalf("%s: %v %s", mend, err, out)
+			}
+			if r := h.run("doctor"); r.status != 0 {
+				t.Errorf("after %s: %s", mend, r.stdout)
 			}
 		})
 	}

@@ -54,11 +54,14 @@ func checkDir(path string) error {
 }
 
 func checkOwner(path string, info fs.FileInfo, want fs.FileMode) error {
-	if info.Mode().Perm()&0o077 != 0 {
-		return fault.New(fault.Refused, "Others may use %s. Run: chmod %o %s", path, want, path).Because("mode")
-	}
 	if st, ok := info.Sys().(*syscall.Stat_t); !ok || int(st.Uid) != os.Geteuid() {
-		return fault.New(fault.Refused, "%s belongs to another user. Run: chown %d %s", path, os.Geteuid(), path).Because("owner")
+		return fault.New(fault.Refused, "%s belongs to another user than the gate runs as. Run: chown %d %s", path, os.Geteuid(), path).Because("owner")
+	}
+	switch mode := info.Mode().Perm(); {
+	case mode&0o077 != 0:
+		return fault.New(fault.Refused, "Others may use %s. Run: chmod %o %s", path, want, path).Because("mode")
+	case mode&0o400 == 0, info.IsDir() && mode != want:
+		return fault.New(fault.Refused, "Its owner may not use %s. Run: chmod %o %s", path, want, path).Because("mode")
 	}
 	return nil
 }

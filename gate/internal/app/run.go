@@ -16,6 +16,7 @@ import (
 	"writ"
 	"writ/api"
 	"writ/catalog"
+	"writ/disk"
 	"writ/fault"
 	"writ/gate/internal/audit"
 	"writ/gate/internal/auth"
@@ -166,6 +167,11 @@ func (p *program) load() (*loaded, error) {
 	c, err := config.Load(p.dir)
 	if err != nil {
 		return nil, err
+	}
+	for _, dir := range []string{p.dir, auditDisk(c)} {
+		if err := disk.Sound(dir); err != nil {
+			return nil, err
+		}
 	}
 	for _, path := range []string{c.Path(config.File), c.Policy, c.Path(config.PrincipalsFile)} {
 		if err := checkFile(path); err != nil {

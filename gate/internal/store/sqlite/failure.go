@@ -30,7 +30,7 @@ func failure(err error) error {
 	case codes.SQLITE_IOERR:
 		text = "The disk of the gate's store gave an error. Check the disk, then start the gate anew."
 	case codes.SQLITE_READONLY, codes.SQLITE_CANTOPEN, codes.SQLITE_PERM, codes.SQLITE_AUTH:
-		text = "The gate may not write to its store. Give the file and its directory back to the user the gate runs as." + nothing
+		text = "The gate may not write to its store: file and directory must be those of the user that it runs as, on a disk that is not read-only. Run: writ doctor"
 	case codes.SQLITE_CORRUPT, codes.SQLITE_NOTADB:
 		text = damaged
 	}
