@@ -7,7 +7,7 @@ import "writ/fault"
 //
 //	GET  /v1/hello             Hello: who the executor is; nothing is read from a target
 //	POST /v1/writs             a sealed writ. Observe: 200 and Observations.
-//	                           Probe: 200 and Findings. Raise: 200 and Findings, none.
+//	                           Probe: 200 and Findings. Raise, Halt: 200 and Findings, none.
 //	                           Execute: 202 and RunState, once admission is durable.
 //	GET  /v1/runs/{run}        RunState with the receipts so far
 //	     ?after=N&wait_ms=M    only receipts with a higher sequence; waits for one

@@ -6,12 +6,14 @@ type Purpose string
 // The purposes. An observe writ reads, and is answered with observations; an
 // execute writ is spent on being admitted, and is answered with receipts. A probe
 // writ reads what became of an earlier run, and is answered with findings. A raise
-// writ has no steps: the executor takes note of its epoch.
+// writ has no steps: the executor takes note of its epoch. A halt writ has none
+// either: the executor starts no further step of its run, nor the run itself.
 const (
 	Observe Purpose = "observe"
 	Execute Purpose = "execute"
 	Probe   Purpose = "probe"
 	Raise   Purpose = "raise"
+	Halt    Purpose = "halt"
 )
 
 // Writ is the only thing that moves the executor: an envelope, the approvals of
@@ -19,7 +21,7 @@ const (
 type Writ struct {
 	Format    string     `json:"format"` // FormatWrit
 	Purpose   Purpose    `json:"purpose"`
-	Run       string     `json:"run"`      // run_…, chosen by the gate; of a probe, the run that is asked about
+	Run       string     `json:"run"`      // run_…, chosen by the gate; of a probe or a halt, the run that it is about
 	Executor  string     `json:"executor"` // the one executor that may use it
 	Nonce     string     `json:"nonce"`    // spent for ever on admission
 	Epoch     int64      `json:"epoch"`    // an executor refuses an epoch lower than one it has seen

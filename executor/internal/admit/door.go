@@ -102,15 +102,12 @@ func Draining() error {
 // Admit checks a sealed writ and spends it. What it refuses has had no effect
 // but, if everything else held, that the writ is spent.
 func (d *Door) Admit(ctx context.Context, sealed []byte) (Admitted, error) {
-	if d.vault.Locked() {
-		return Admitted{}, fault.New(fault.Unavailable, "The vault of the executor is locked. Run: writ vault unlock").Because("vault_locked")
-	}
 	rules, now, moment := d.Rules(), d.sys.Now(), d.sys.Moment()
 	w, err := rules.open(sealed, now)
-	if err != nil {
-		return Admitted{}, err
+	if err == nil && w.Purpose != writ.Halt { // what only stops something is always taken
+		err = d.ready()
 	}
-	if err := d.Closed(); err != nil {
+	if err != nil {
 		return Admitted{}, err
 	}
 	work, err := rules.measure(w, sealed)
@@ -124,13 +121,13 @@ func (d *Door) Admit(ctx context.Context, sealed []byte) (Admitted, error) {
 	case writ.Probe:
 		err = work.bound()
 	}
-	if err == nil && w.Purpose != writ.Execute {
+	if err == nil && w.Purpose != writ.Execute && w.Purpose != writ.Halt {
 		err = d.limit(rules.ObservePerMinute)
 	}
-	if err != nil {
-		return Admitted{}, err
+	if err == nil {
+		work.release, err = d.claim(work)
 	}
-	if work.release, err = d.claim(work); err != nil {
+	if err != nil {
 		return Admitted{}, err
 	}
 	failpoint.Reach(failpoint.AdmitMeasured)
@@ -140,6 +137,14 @@ func (d *Door) Admit(ctx context.Context, sealed []byte) (Admitted, error) {
 	}
 	failpoint.Reach(failpoint.AdmitSpent)
 	return Admitted{work}, nil
+}
+
+// ready says why nothing can be admitted now.
+func (d *Door) ready() error {
+	if d.vault.Locked() {
+		return fault.New(fault.Unavailable, "The vault of the executor is locked. Run: writ vault unlock").Because("vault_locked")
+	}
+	return d.Closed()
 }
 
 // Reopen makes of a stored writ, whose run was cut off by the end of the
@@ -180,7 +185,7 @@ func (d *Door) limit(perMinute int) error {
 func (d *Door) claim(w *work) (release func(), err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.closed != nil {
+	if d.closed != nil && w.writ.Purpose != writ.Halt {
 		return nil, d.closed
 	}
 	entities := w.written()

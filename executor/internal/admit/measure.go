@@ -24,7 +24,7 @@ func (r *Rules) open(sealed []byte, now time.Time) (*writ.Writ, error) {
 	switch {
 	case w.Format != writ.FormatWrit:
 		return nil, refuse("wrong_format", "The writ has a format that is not known here. Do both programs have the same version?")
-	case !slices.Contains([]writ.Purpose{writ.Observe, writ.Execute, writ.Probe, writ.Raise}, w.Purpose):
+	case !slices.Contains([]writ.Purpose{writ.Observe, writ.Execute, writ.Probe, writ.Raise, writ.Halt}, w.Purpose):
 		return nil, refuse("wrong_purpose", "The purpose of the writ is not known here. Do both programs have the same version?")
 	case w.Executor != r.Executor:
 		return nil, refuse("wrong_executor", "The writ is made out to the executor %q, this is %q.", w.Executor, r.Executor)
@@ -42,7 +42,7 @@ func (r *Rules) open(sealed []byte, now time.Time) (*writ.Writ, error) {
 // catalog and systems.
 func (r *Rules) measure(w *writ.Writ, sealed []byte) (*work, error) {
 	e := &w.Envelope
-	if w.Purpose == writ.Raise { // it is about no step
+	if w.Purpose == writ.Raise || w.Purpose == writ.Halt { // it is about no step
 		return &work{writ: w, digest: writ.DigestBytes(sealed), rules: *r}, nil
 	}
 	if err := shape(w); err != nil {

@@ -10,6 +10,7 @@ import (
 	"database/sql/driver"
 	_ "embed" // the schema
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
@@ -30,11 +31,15 @@ import (
 	"writ/wal"
 )
 
-//go:embed 001_journal.sql
-var first string
+var (
+	//go:embed 001_journal.sql
+	first string
+	//go:embed 002_halts.sql
+	second string
+)
 
 // migrations are applied in order; user_version counts those that were.
-func migrations() []string { return []string{first} }
+func migrations() []string { return []string{first, second} }
 
 // Journal is an open journal. It is safe for concurrent use, also by several
 // processes.
@@ -123,7 +128,7 @@ func (j *Journal) migrate(ctx context.Context) error {
 				return err
 			}
 		}
-		_, err := tx.ExecContext(ctx, "PRAGMA user_version = 1")
+		_, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", len(migrations())))
 		return err
 	})
 }

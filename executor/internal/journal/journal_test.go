@@ -2,6 +2,8 @@ package journal_test
 
 import (
 	"crypto/ed25519"
+	"database/sql"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -267,6 +269,41 @@ func TestOpen_refuses(t *testing.T) {
 			_ = j.Close()
 		} else if fault.CodeOf(err) != fault.Unavailable {
 			t.Errorf("Open(%s): %v", file, err)
+		}
+	}
+}
+
+// A journal that an earlier writ made goes on with what it holds.
+func TestOpen_older(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "journal.db")
+	schema, err := os.ReadFile("001_journal.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{string(schema), `UPDATE epoch SET number = 7`, `PRAGMA user_version = 1`} {
+		if _, err := db.ExecContext(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(db.Close(), os.Chmod(file, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // it is brought forward once
+		j := open(t, file)
+		epoch, err := j.Epoch(t.Context())
+		if err != nil || epoch != 7 {
+			t.Errorf("the epoch is %d (%v)", epoch, err)
+		}
+		if halted, err := j.Halted(t.Context(), "run_1"); err != nil || halted {
+			t.Errorf("halted is %t (%v)", halted, err)
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -16,6 +16,17 @@ func (j *Journal) Epoch(ctx context.Context) (int64, error) {
 	return n, broken(err)
 }
 
+// Halted is the reason of what was not done because a person stopped it.
+const Halted = "halted"
+
+const haltedRun = `SELECT EXISTS (SELECT 1 FROM halts WHERE run = ?)`
+
+// Halted reports whether no further step of a run may be started.
+func (j *Journal) Halted(ctx context.Context, run string) (halted bool, err error) {
+	err = j.db.QueryRowContext(ctx, haltedRun, run).Scan(&halted)
+	return halted, broken(err)
+}
+
 // Holds reports whether the run still has the highest fence of every entity.
 func (j *Journal) Holds(ctx context.Context, run string, entities []string) (bool, error) {
 	for _, e := range entities {

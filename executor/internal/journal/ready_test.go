@@ -62,6 +62,9 @@ func TestAdmit_clockStep(t *testing.T) {
 	if got := admit(writ.Observe); got != journal.ClockStep {
 		t.Errorf("observing: %q", got)
 	}
+	if got := admit(writ.Halt); got != "" {
+		t.Errorf("a halt: %q", got)
+	}
 	now = start
 	j = restart()
 	if got := admit(writ.Execute); got != "" {

@@ -19,9 +19,9 @@ type Admission struct {
 // Admit spends the nonce and records the run, its fences and its epoch, all or
 // nothing. It refuses a nonce or a run that was admitted before (spent), a writ
 // that was issued before this journal was opened (issued_before_start), an
-// epoch below the highest (stale_epoch) and, for an execute writ, a fence that
-// is not above the highest of its entity (stale_fence). Until it returns nil,
-// nothing has been admitted.
+// epoch below the highest (stale_epoch) and, for an execute writ, a run that was
+// halted (halted) and a fence that is not above the highest of its entity
+// (stale_fence). Until it returns nil, nothing has been admitted.
 //
 // A writ that is older than the process may have been spent in a journal that
 // somebody has since replaced by an old copy. A gate hands a writ over as soon as
@@ -29,22 +29,35 @@ type Admission struct {
 //
 // It refuses everything while there is no room to write down what would come of
 // it (disk_full), and while the clock is behind what was written last
-// (clock_step), but for a raise of the epoch, which says that this is known.
+// (clock_step), but for a raise of the epoch, which says that this is known, and
+// a halt, for which there is always room.
 func (j *Journal) Admit(ctx context.Context, a Admission) error {
-	w, now := a.Writ, writ.At(j.sys.Now()).String()
+	purpose := a.Writ.Purpose
+	if purpose == writ.Halt {
+		return j.conclude(func() error { return j.admit(ctx, a) })
+	}
 	if err := j.reserve.Hold(); err != nil {
 		return err
 	}
-	if w.Purpose != writ.Raise {
+	if purpose != writ.Raise {
 		if err := j.onTime(); err != nil {
 			return err
 		}
 	}
+	err := j.admit(ctx, a)
+	if err == nil && purpose == writ.Raise {
+		j.newest.Store(j.sys.Now().UnixMilli()) // from here on, the clock is what it is
+	}
+	return err
+}
+
+func (j *Journal) admit(ctx context.Context, a Admission) error {
+	w, now := a.Writ, writ.At(j.sys.Now()).String()
 	purpose, finished := w.Purpose, sql.NullString{}
 	if purpose != writ.Execute { // whatever it is called, it only reads
 		purpose, finished = writ.Observe, sql.NullString{String: now, Valid: true}
 	}
-	err := j.transact(ctx, func(tx *sql.Tx) error {
+	return j.transact(ctx, func(tx *sql.Tx) error {
 		done, err := tx.ExecContext(ctx, `INSERT INTO writs (nonce, run, purpose, digest, sealed, admitted_at, finished_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`, w.Nonce, w.Run, purpose, a.Digest, a.Sealed, now, finished)
 		if err != nil {
@@ -64,22 +77,36 @@ func (j *Journal) Admit(ctx context.Context, a Admission) error {
 		if epoch > w.Epoch {
 			return fault.New(fault.Refused, "The writ is of epoch %d; everything before epoch %d was revoked.", w.Epoch, epoch).Because("stale_epoch")
 		}
-		for _, f := range w.Fences {
-			if w.Purpose != writ.Execute {
-				break // it locks nothing
-			}
-			if err := raise(ctx, tx, f, w.Run); err != nil {
-				return err
-			}
+		switch w.Purpose {
+		case writ.Halt:
+			_, err = tx.ExecContext(ctx, `INSERT INTO halts (run, at) VALUES (?, ?) ON CONFLICT DO NOTHING`, w.Run, now)
+		case writ.Execute: // what only reads locks nothing
+			err = begin(ctx, tx, w)
+		}
+		if err != nil {
+			return err
 		}
 		return j.tell(ctx, tx, event{
 			Type: eventAdmitted, Timestamp: writ.At(j.sys.Now()), ChangeID: w.Envelope.ChangeID, RunID: w.Run, Purpose: w.Purpose, Digest: a.Digest,
 		})
 	})
-	if err == nil && w.Purpose == writ.Raise {
-		j.newest.Store(j.sys.Now().UnixMilli()) // from here on, the clock is what it is
+}
+
+// begin raises the fences of a run, unless it was halted before it came.
+func begin(ctx context.Context, tx *sql.Tx, w *writ.Writ) error {
+	var halted bool
+	if err := tx.QueryRowContext(ctx, haltedRun, w.Run).Scan(&halted); err != nil {
+		return err
 	}
-	return err
+	if halted {
+		return fault.New(fault.Refused, "This run was stopped before it began.").Because(Halted)
+	}
+	for _, f := range w.Fences {
+		if err := raise(ctx, tx, f, w.Run); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func raise(ctx context.Context, tx *sql.Tx, f writ.Fence, run string) error {

@@ -190,6 +190,13 @@ func (t *task) allowed(ctx context.Context) error {
 	if err := t.Door.Closed(); err != nil {
 		return &stop{writ.NotExecuted, fault.ReasonOf(err), fault.TextOf(err)}
 	}
+	halted, err := t.Journal.Halted(ctx, w.Run)
+	if err != nil {
+		return err
+	}
+	if halted {
+		return &stop{writ.NotExecuted, journal.Halted, "A person stopped it: nothing more was started."}
+	}
 	if t.admitted.Over(t.Sys) {
 		return &stop{writ.NotExecuted, "expired", "The writ was valid until " + w.ExpiresAt.String() + ". Propose the change again."}
 	}

@@ -83,7 +83,7 @@ func (l *Link) take(w http.ResponseWriter, q *http.Request) {
 		l.Runner.Start(q.Context(), admitted)
 		failpoint.Reach(failpoint.RunStarted)
 		answer(w, http.StatusAccepted, writ.RunState{Run: admitted.Writ().Run, Receipts: [][]byte{}})
-	case writ.Raise:
+	case writ.Raise, writ.Halt:
 		admitted.Release()
 		answer(w, http.StatusOK, writ.Findings{Findings: [][]byte{}})
 	case writ.Probe:
