@@ -72,6 +72,7 @@ type Change struct {
 	Writ      []byte    `json:"writ"`     // as it was sealed
 	Receipts  []Receipt `json:"receipts"` // by sequence
 	StartedAt writ.Time `json:"started_at"`
+	HaltedAt  writ.Time `json:"halted_at,omitzero"` // a person stopped it, and the executor knows
 	EndedAt   writ.Time `json:"ended_at"`
 	Deadline  *Deadline `json:"deadline,omitempty"`
 	Trouble   *Trouble  `json:"trouble"` // why it did not go on; null if nothing went wrong

@@ -46,6 +46,7 @@ const (
 	ChangeHeldUp    EventType = "change.held_up" // approved, and something is in its way
 	ChangeClaimed   EventType = "change.claimed" // locks taken, writ sealed
 	ChangeExecuting EventType = "change.executing"
+	ChangeHalted    EventType = "change.halted" // the executor starts no further step of it
 	ChangeEnded     EventType = "change.ended"
 	StepEnded       EventType = "step.ended"      // one receipt
 	ChangeAnswered  EventType = "change.answered" // the executor was heard after the gate had called it unknown
@@ -53,6 +54,8 @@ const (
 	ChangeSettled   EventType = "change.reconciled"
 	ChangeRecovered EventType = "change.recovered" // the executor had done what the store had forgotten
 	ChangeUndone    EventType = "change.undone"    // another change undid all of it
+	HaltSet         EventType = "halt.set"         // a person stopped something
+	HaltLifted      EventType = "halt.lifted"
 	EpochRaised     EventType = "epoch.raised"
 	RequestRefused  EventType = "request.refused"
 	LockTaken       EventType = "lock.taken"

@@ -35,6 +35,9 @@ func (p *Pipeline) Review(ctx context.Context, who model.Caller, id string) (art
 // change is approved.
 func (p *Pipeline) approve(ctx context.Context, who model.Caller, id string, a Agreement) (*model.Change, error) {
 	return p.judge(ctx, who, id, func(tx store.Tx, c *model.Change, now writ.Time) error {
+		if err := halted(tx, func(h *model.Halt) bool { return h.Covers(c) || h.CoversPrincipal(who.Name) }); err != nil {
+			return err
+		}
 		review, err := artifact.NewReview(c)
 		if err != nil {
 			return err

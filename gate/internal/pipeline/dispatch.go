@@ -129,7 +129,7 @@ func (p *Pipeline) usable(tx store.Tx, c *model.Change, now writ.Time) error {
 	case !p.sameActions(c):
 		return p.expire(tx, c, now, "action_changed")
 	}
-	return nil
+	return halted(tx, func(h *model.Halt) bool { return h.Covers(c) })
 }
 
 // sameActions reports whether every action is still what it was when the change
@@ -150,7 +150,9 @@ func (p *Pipeline) executable(ctx context.Context, who model.Caller, id string) 
 	if c.State != model.Approved {
 		return notExecutable(c)
 	}
-	return nil
+	return p.Store.View(ctx, func(r store.Reader) error {
+		return halted(r, func(h *model.Halt) bool { return h.CoversPrincipal(who.Name) })
+	})
 }
 
 func notExecutable(c *model.Change) error {

@@ -45,6 +45,7 @@ type executor struct {
 	reads    int                                   // observe writs
 	writs    []*writ.Writ                          // execute writs that arrived, admitted or not
 	runs     map[string]*execution
+	halts    map[string]bool // runs of which nothing more is started
 	nonces   map[string]bool
 }
 
@@ -63,7 +64,7 @@ func newExecutor(t *testing.T, a *audit, key ed25519.PrivateKey) *executor {
 	}
 	return &executor{
 		t: t, audit: a, keys: writ.NewKeyring(public), news: make(chan struct{}), outcomes: map[string]writ.Outcome{},
-		unchange: map[string]bool{}, runs: map[string]*execution{}, nonces: map[string]bool{},
+		unchange: map[string]bool{}, runs: map[string]*execution{}, halts: map[string]bool{}, nonces: map[string]bool{},
 	}
 }
 
@@ -174,13 +175,13 @@ func (x *executor) Probe(_ context.Context, sealed []byte) ([]model.Finding, err
 }
 
 // open reads a writ and checks what the pipeline answers for.
-func (x *executor) open(sealed []byte, purpose writ.Purpose) *writ.Writ {
+func (x *executor) open(sealed []byte, purposes ...writ.Purpose) *writ.Writ {
 	w := new(writ.Writ)
 	if err := writ.Open(writ.KindWrit, sealed, x.keys, w); err != nil {
 		x.t.Errorf("a writ does not open: %v", err)
 		return w
 	}
-	if w.Purpose != purpose || w.Executor != executorName || x.nonces[w.Nonce] {
+	if !slices.Contains(purposes, w.Purpose) || w.Executor != executorName || x.nonces[w.Nonce] {
 		x.t.Errorf("the writ for %s of %s is for %s, or its nonce was used before", w.Executor, w.Run, w.Purpose)
 	}
 	x.nonces[w.Nonce] = true
@@ -193,7 +194,11 @@ func (x *executor) Execute(_ context.Context, sealed []byte) error {
 	if x.away != nil {
 		return x.away
 	}
-	w := x.open(sealed, writ.Execute)
+	w := x.open(sealed, writ.Execute, writ.Halt)
+	if w.Purpose == writ.Halt {
+		x.halt(w.Run)
+		return nil
+	}
 	x.writs = append(x.writs, w)
 	if claimed := x.audit.count(model.ChangeClaimed); claimed < len(x.writs) {
 		x.t.Errorf("writ %d arrived when the audit file held %d claims", len(x.writs), claimed)
@@ -204,11 +209,30 @@ func (x *executor) Execute(_ context.Context, sealed []byte) error {
 			return err
 		}
 	}
+	if x.halts[w.Run] {
+		return fault.New(fault.Refused, "This run was stopped before it began.").Because("halted")
+	}
 	x.runs[w.Run] = &execution{receipts: x.perform(w, writ.DigestBytes(sealed)), held: x.hold}
 	if x.panics != "" {
 		panic(x.panics)
 	}
 	return x.deaf
+}
+
+// halt ends a run that is held with the receipts that are there, and starts
+// nothing more of it.
+func (x *executor) halt(run string) {
+	x.halts[run] = true
+	if r := x.runs[run]; r != nil && r.held {
+		for i := range r.receipts[x.early:] {
+			left := &r.receipts[x.early+i]
+			left.Outcome, left.Reason, left.Changed, left.Sent, left.Rollback = writ.NotExecuted, "halted", false, nil, nil
+			left.Sealed, _ = json.Marshal(left.Receipt)
+		}
+		r.held = false
+		close(x.news)
+		x.news = make(chan struct{})
+	}
 }
 
 // approved checks that a writ that changes something carries what was decided.

@@ -33,7 +33,14 @@ func (p *Pipeline) intake(ctx context.Context, who model.Caller, r model.Request
 	if !who.Has(model.Requester) && !who.Has(model.Operator) {
 		return nil, false, fault.New(fault.Denied, "%s may not propose changes: the role requester is missing.", who.User())
 	}
-	if err := p.checkRequest(&r, clientKey); err != nil {
+	steps, err := p.checkRequest(&r, clientKey)
+	if err == nil && r.RollbackOf == "" { // the way back may be planned, and waits
+		err = p.Store.View(ctx, func(tx store.Reader) error {
+			asked := &model.Change{RequestedBy: who.Principal, Steps: steps}
+			return halted(tx, func(h *model.Halt) bool { return h.Covers(asked) })
+		})
+	}
+	if err != nil {
 		return nil, false, p.refuseRequest(ctx, who, err)
 	}
 	digest, err := writ.DigestOf(r)
@@ -132,24 +139,25 @@ func (p *Pipeline) stillOpen(tx store.Reader, who model.Caller, digest writ.Dige
 	return found[0], nil
 }
 
-// checkRequest fills in what may be left out and reports what is wrong.
-func (p *Pipeline) checkRequest(r *model.Request, clientKey string) error {
+// checkRequest fills in what may be left out, reports what is wrong, and returns
+// the steps in their order.
+func (p *Pipeline) checkRequest(r *model.Request, clientKey string) ([]writ.Step, error) {
 	if r.OnFailure == "" {
 		r.OnFailure = writ.Stop
 	}
 	switch {
 	case len(r.Steps) == 0 || len(r.Steps) > writ.MaxSteps:
-		return fault.New(fault.Invalid, "A request has 1 to %d steps, this one has %d.", writ.MaxSteps, len(r.Steps))
+		return nil, fault.New(fault.Invalid, "A request has 1 to %d steps, this one has %d.", writ.MaxSteps, len(r.Steps))
 	case r.OnFailure != writ.Stop && r.OnFailure != writ.Rollback:
-		return fault.New(fault.Invalid, "on_failure is %q; it must be stop or rollback.", r.OnFailure)
+		return nil, fault.New(fault.Invalid, "on_failure is %q; it must be stop or rollback.", r.OnFailure)
 	case r.DeclaredRisk != "" && !slices.Contains(writ.Levels(), r.DeclaredRisk):
-		return fault.New(fault.Invalid, "declared_risk is %q; it must be one of %v or be left out.", r.DeclaredRisk, writ.Levels())
+		return nil, fault.New(fault.Invalid, "declared_risk is %q; it must be one of %v or be left out.", r.DeclaredRisk, writ.Levels())
 	case len(r.RequestedAction) > maxSentence, len(r.Purpose) > maxProse, len(r.RollbackPlan) > maxProse:
-		return fault.New(fault.Invalid, "requested_action may have %d bytes, purpose and rollback_plan %d each.", maxSentence, maxProse)
+		return nil, fault.New(fault.Invalid, "requested_action may have %d bytes, purpose and rollback_plan %d each.", maxSentence, maxProse)
 	case r.ChangeTicket != "" && !ticketForm.MatchString(r.ChangeTicket):
-		return fault.New(fault.Invalid, "change_ticket has up to 100 letters, digits and . _ : / # - characters.")
+		return nil, fault.New(fault.Invalid, "change_ticket has up to 100 letters, digits and . _ : / # - characters.")
 	case clientKey != "" && !keyForm.MatchString(clientKey):
-		return fault.New(fault.Invalid, "The idempotency key has up to %d visible ASCII characters.", maxClientKey)
+		return nil, fault.New(fault.Invalid, "The idempotency key has up to %d visible ASCII characters.", maxClientKey)
 	}
 	for i := range r.Steps {
 		if r.Steps[i].ID == "" {
@@ -159,8 +167,7 @@ func (p *Pipeline) checkRequest(r *model.Request, clientKey string) error {
 			r.Steps[i].Params = writ.Object{}
 		}
 	}
-	_, err := planSteps(p.Catalog, r)
-	return err
+	return planSteps(p.Catalog, r)
 }
 
 // refuseRequest records that a request was refused, and returns why.

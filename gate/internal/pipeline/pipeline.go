@@ -73,8 +73,8 @@ type Executor interface {
 	Observe(ctx context.Context, sealed []byte) ([]writ.Observation, error)
 	// Probe sends a probe writ: what became of an earlier run, one finding a step.
 	Probe(ctx context.Context, sealed []byte) ([]model.Finding, error)
-	// Execute hands a writ over. Its error is fault.Unavailable with reason
-	// not_sent only if no byte of the writ left.
+	// Execute hands an execute or a halt writ over. Its error is fault.Unavailable
+	// with reason not_sent only if no byte of the writ left.
 	Execute(ctx context.Context, sealed []byte) error
 	// Receipts returns the receipts of a run after a sequence, waiting up to
 	// wait for one, and whether the run is finished. A run that the executor

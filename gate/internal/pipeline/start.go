@@ -57,6 +57,13 @@ func (p *Pipeline) Start(ctx context.Context) error {
 	if err := p.recall(ctx); err != nil {
 		return err
 	}
+	halts, err := p.Halts(ctx, false)
+	if err != nil {
+		return err
+	}
+	if _, err := p.enforce(ctx, halts); err != nil {
+		return err
+	}
 	for _, c := range open {
 		p.resume(c)
 	}

@@ -48,8 +48,15 @@ type Reader interface {
 	Changes(ChangeFilter) ([]*model.Change, error)
 	// Events returns events by sequence, each as the exact line of the audit.
 	Events(EventFilter) ([]Line, error)
+	Holds
+}
+
+// Holds reads what keeps changes from being carried out.
+type Holds interface {
 	// Locks returns locks by entity; released ones only if asked for.
 	Locks(released bool) ([]model.Lock, error)
+	// Halts returns halts, newest first; lifted ones only if asked for.
+	Halts(lifted bool) ([]model.Halt, error)
 }
 
 // Tx is a Reader that also writes.
@@ -74,6 +81,8 @@ type Tx interface {
 	// EndLock sets the state of the active or orphaned lock that a change holds
 	// on an entity; fault.NotFound if it holds none.
 	EndLock(entity, changeID string, state model.LockState, at writ.Time) error
+	// SetHalt stores a new halt, or one that was in force as lifted.
+	SetHalt(model.Halt) error
 }
 
 // Line is one event as a line of the audit, without the newline.

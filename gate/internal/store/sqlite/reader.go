@@ -165,23 +165,41 @@ func scanLock(rows *sql.Rows) (l model.Lock, err error) {
 	return l, nil
 }
 
+func (r reader) Halts(lifted bool) ([]model.Halt, error) {
+	where := `json_extract(body, '$.lifted_at') = ''`
+	if lifted {
+		where = "true"
+	}
+	return collect(r, func(rows *sql.Rows) (h model.Halt, err error) {
+		return h, scanBody(rows, &h)
+	}, `SELECT body FROM halts WHERE `+where+` ORDER BY id DESC`)
+}
+
 func parseTime(text string, t *writ.Time) error { return t.UnmarshalJSON([]byte(`"` + text + `"`)) }
 
 func scanChange(rows *sql.Rows) (*model.Change, error) {
-	var body sql.RawBytes
-	if err := rows.Scan(&body); err != nil {
-		return nil, err
-	}
 	c := new(model.Change)
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.DisallowUnknownFields()
-	if err := d.Decode(c); err != nil {
-		return nil, unreadable(err)
+	if err := scanBody(rows, c); err != nil {
+		return nil, err
 	}
 	if string(c.Writ) == "null" { // encoding/json leaves the word in raw messages
 		c.Writ = nil
 	}
 	return c, nil
+}
+
+// scanBody reads a row that is one JSON value.
+func scanBody(rows *sql.Rows, v any) error {
+	var body sql.RawBytes
+	if err := rows.Scan(&body); err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return unreadable(err)
+	}
+	return nil
 }
 
 func unreadable(cause error) error {

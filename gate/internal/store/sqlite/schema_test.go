@@ -44,6 +44,7 @@ func TestSchema_refusesImpossibleRows(t *testing.T) {
 		{"two changes with one key", `UPDATE changes SET body = json_set(body, '$.client_key', 'key')`},
 		{"a change with another requester", `UPDATE changes SET body = json_set(body, '$.requested_by.name', 'other')`},
 		{"a change removed", `DELETE FROM changes`},
+		{"a halt removed", `INSERT INTO halts VALUES ('halt_1', '{"id":"halt_1","lifted_at":""}'); DELETE FROM halts`},
 		{"an event after a gap", `INSERT INTO events (sequence, line) SELECT 4, json_set(line, '$.sequence', 4, '$.event_id', 'evt_4') FROM events WHERE sequence = 1`},
 		{"an event before the first", `INSERT INTO events (sequence, line) SELECT 0, json_set(line, '$.sequence', 0, '$.event_id', 'evt_4') FROM events WHERE sequence = 1`},
 		{"an event of another sequence than its line", `INSERT INTO events (sequence, line) SELECT 3, json_set(line, '$.event_id', 'evt_4') FROM events WHERE sequence = 1`},

@@ -151,6 +151,15 @@ func (t *tx) EndLock(entity, changeID string, state model.LockState, at writ.Tim
 	return err
 }
 
+func (t *tx) SetHalt(h model.Halt) error {
+	body, err := encode(h)
+	if err != nil {
+		return err
+	}
+	_, err = t.exec(`INSERT INTO halts (id, body) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET body = excluded.body`, h.ID, body)
+	return err
+}
+
 func timeText(t writ.Time) string {
 	if t.IsZero() {
 		return ""
@@ -158,14 +167,14 @@ func timeText(t writ.Time) string {
 	return t.String()
 }
 
-// encode returns the row of a change. It must not escape as for HTML: that
-// would change the bytes of what was sealed.
-func encode(c *model.Change) (string, error) {
+// encode returns the row of a change or a halt. It must not escape as for HTML:
+// that would change the bytes of what was sealed.
+func encode(v any) (string, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(c); err != nil {
-		return "", fault.Wrap(fault.Internal, err, "The change cannot be stored. The log has the cause.")
+	if err := e.Encode(v); err != nil {
+		return "", fault.Wrap(fault.Internal, err, "It cannot be stored. The log has the cause.")
 	}
 	return b.String(), nil
 }

@@ -19,7 +19,7 @@ type Opener func(t *testing.T, dir string) store.Store
 
 // Run runs the suite.
 func Run(t *testing.T, open Opener) {
-	for _, group := range [][]test{changeTests(), eventTests(), lockTests(), updateTests()} {
+	for _, group := range [][]test{changeTests(), eventTests(), lockTests(), haltTests(), updateTests()} {
 		for _, c := range group {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
