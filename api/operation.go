@@ -36,6 +36,9 @@ const (
 	EventList      = "event.list"
 	CheckpointGet  = "checkpoint.get"
 	LockList       = "lock.list"
+	HaltList       = "halt.list"
+	HaltSet        = "halt.set"
+	HaltLift       = "halt.lift"
 	HealthGet      = "health.get"
 )
 
@@ -65,6 +68,9 @@ func Operations() []Operation {
 		{EventList, "GET", "/v1/events", "Audit events, oldest first"},
 		{CheckpointGet, "GET", "/v1/checkpoint", "A signed checkpoint of all audit events; keep it elsewhere"},
 		{LockList, "GET", "/v1/locks", "Who holds which entity"},
+		{HaltList, "GET", "/v1/halts", "What people have stopped"},
+		{HaltSet, "POST", "/v1/halts", "Stop everything, a target or a principal, at once"},
+		{HaltLift, "POST", "/v1/halts/{id}/lift", "Let go on what was stopped; what was under way stays stopped"},
 		{HealthGet, "GET", "/v1/health", "Whether everything is as it should be"},
 	}
 }

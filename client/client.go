@@ -366,6 +366,25 @@ func (c *Client) Locks(ctx context.Context, released bool) (out api.Locks, err e
 	return out, c.do(ctx, call{operation: api.LockList, query: q}, &out)
 }
 
+// Halts returns the halts that are in force; lifted ones too if asked for.
+func (c *Client) Halts(ctx context.Context, lifted bool) (out api.Halts, err error) {
+	q := url.Values{}
+	if lifted {
+		q.Set("lifted", "true")
+	}
+	return out, c.do(ctx, call{operation: api.HaltList, query: q}, &out)
+}
+
+// Halt stops everything, a target or a principal.
+func (c *Client) Halt(ctx context.Context, s api.Stop) (out api.Halt, err error) {
+	return out, c.do(ctx, call{operation: api.HaltSet, body: s}, &out)
+}
+
+// LiftHalt lets go on what was stopped.
+func (c *Client) LiftHalt(ctx context.Context, id string) (out api.Halt, err error) {
+	return out, c.do(ctx, call{operation: api.HaltLift, of: id}, &out)
+}
+
 // Health returns whether everything is as it should be.
 func (c *Client) Health(ctx context.Context) (out api.Health, err error) {
 	return out, c.do(ctx, call{operation: api.HealthGet}, &out)

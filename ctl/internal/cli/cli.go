@@ -86,8 +86,8 @@ To begin, in an empty directory:   writ init   then   writ up`,
 		root.AddCommand(commands...)
 	}
 	add(groupAsk, p.proposeCommand(), p.waitCommand(), p.cancelCommand(), p.executeCommand(), p.rollbackCommand(), p.mcpCommand(), p.connectCommand())
-	add(groupDecide, p.approveCommand(), p.rejectCommand(), p.liftCommand(), p.reconcileCommand())
-	add(groupLook, p.listCommand(), p.showCommand(), p.artifactCommand(), p.explainCommand(), p.evidenceCommand(), p.auditCommand(), p.locksCommand(),
+	add(groupDecide, p.approveCommand(), p.rejectCommand(), p.haltCommand(), p.liftCommand(), p.reconcileCommand())
+	add(groupLook, p.listCommand(), p.showCommand(), p.artifactCommand(), p.explainCommand(), p.evidenceCommand(), p.auditCommand(), p.locksCommand(), p.haltsCommand(),
 		p.actionsCommand(), p.policyCommand(), p.classifyCommand(), p.commandsCommand())
 	add(groupOperate, p.initCommand(), p.upCommand(), p.doctorCommand(), p.recoverCommand(), p.systemsCommand(), p.vaultCommand(),
 		p.principalsCommand(), p.tokensCommand(), p.catalogCommand(), p.versionCommand())

@@ -37,7 +37,7 @@ func TestOperations_haveVerbs(t *testing.T) {
 	for _, args := range []string{
 		"policy", "actions", "actions mock.noop_change", "systems", "propose mock.noop_change value=x", "list", "show ID", "wait ID",
 		"approve ID --yes", "reject ID --reason no", "cancel ID", "execute ID", "rollback ID", "artifact ID", "audit tail", "audit tail --follow --change ID", "audit checkpoint", "explain ID", "locks", "doctor",
-		"reconcile ID --adopt --yes", "lift ID",
+		"reconcile ID --adopt --yes", "lift ID", "halt --reason why", "halts", "lift halt_1",
 	} {
 		g.run(strings.Fields(strings.ReplaceAll(args, "ID", changeID))...)
 	}
@@ -214,6 +214,9 @@ func TestShown_plain(t *testing.T) {
 	g.tell(api.ChangeReview, api.Review{Text: evil, ShownDigest: writ.DigestBytes([]byte(evil))})
 	g.tell(api.ChangeArtifact, api.Artifact{Markdown: evil})
 	g.tell(api.LockList, api.Locks{Locks: []api.Lock{{Entity: evil, Kind: evil, State: evil, ChangeID: evil}}})
+	g.tell(api.HaltList, api.Halts{Halts: []api.Halt{{ID: evil, Target: evil, HaltedBy: evil, Reason: evil, LiftedBy: evil}}})
+	g.tell(api.HaltSet, api.Halt{ID: evil, Principal: evil, Running: []api.Running{{ChangeID: evil}, {ChangeID: evil, Halted: true}}})
+	g.tell(api.HaltLift, api.Halt{Target: evil})
 	g.tell(api.PolicyGet, api.Policy{Source: evil})
 	g.tell(api.ActionList, api.Actions{Actions: []api.Action{{Name: evil, Class: writ.Class(evil), Summary: evil}}})
 	g.tell(api.ActionGet, api.Action{Name: evil, Summary: evil, System: evil, Source: evil, Irreversible: evil,
@@ -222,7 +225,7 @@ func TestShown_plain(t *testing.T) {
 	g.tell(api.EventList, api.Events{Events: []json.RawMessage{json.RawMessage("{\"sequence\":1,\"event\":\"\\u001b[2J\",\"user\":\"\u202e\U000e0041\",\"entity\":\"\\u0007\u007f\",\"reason\":\"\u009b\"}")}})
 	g.tell(api.ChangeCancel, fault.New(fault.Conflict, "%s", evil))
 	for _, args := range []string{
-		"show ID", "show ID", "list", "approve ID --yes", "artifact ID", "locks", "policy", "actions", "actions x", "actions x --source",
+		"show ID", "show ID", "list", "approve ID --yes", "artifact ID", "locks", "halts", "halt --reason x", "lift halt_1", "policy", "actions", "actions x", "actions x --source",
 		"systems", "audit tail --change x", "audit show 1", "show ID --json", "cancel ID", "cancel ID --json",
 	} {
 		r := g.run(strings.Fields(strings.ReplaceAll(args, "ID", changeID))...)

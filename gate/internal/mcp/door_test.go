@@ -117,7 +117,7 @@ func TestAgent(t *testing.T) {
 			}
 		}
 	}
-	never := []string{api.ChangeApprove, api.ChangeLift, api.ChangeProbe, api.ChangeSettle, api.ChangeReject}
+	never := []string{api.ChangeApprove, api.ChangeLift, api.ChangeProbe, api.ChangeSettle, api.ChangeReject, api.HaltLift, api.HaltSet}
 	if diff := cmp.Diff(never, slices.Compact(slices.Sorted(slices.Values(denied)))); diff != "" {
 		t.Errorf("an agent may not (-want +got):\n%s", diff)
 	}

@@ -39,6 +39,13 @@ func healthGet(ctx context.Context, g *Gate, _ model.Caller, _ *none) (api.Healt
 	check("audit", err == nil, "every event is in the audit", fault.TextOf(err), auditFix)
 	err = g.Pipeline.OnTime(ctx)
 	check("clock", err == nil, "the clock is not behind what was written", fault.TextOf(err), "writ recover --new-epoch")
+	halts, err := g.Pipeline.Halts(ctx, false)
+	halt := ""
+	if err == nil && len(halts) > 0 {
+		halt = halts[0].ID
+		err = fault.New(fault.Denied, "%s stopped %s at %s, so none of it is done", model.User(halts[0].By), halts[0].What(), halts[0].At)
+	}
+	check("halts", err == nil, "nobody has stopped anything", fault.TextOf(err), "writ lift "+halt)
 	if where, err := g.Record.CopyState(); where != "" {
 		check("checkpoint", err == nil, "the newest checkpoint is copied to "+where, fault.TextOf(err), "see that the gate can write to "+where)
 	}

@@ -111,6 +111,9 @@ func All() []Op {
 		api.EventList:      define(eventList),
 		api.CheckpointGet:  define(checkpointGet),
 		api.LockList:       define(lockList),
+		api.HaltList:       define(haltList),
+		api.HaltSet:        define(haltSet, model.Approver, model.Operator),
+		api.HaltLift:       define(haltLift, model.Approver),
 		api.HealthGet:      define(healthGet),
 	}
 	var all []Op

@@ -334,6 +334,8 @@ func TestRollback_noWayBack(t *testing.T) {
 }
 
 // makeExamples calls every operation and cuts what is long.
+//
+// Long on purpose: a line an operation.
 func makeExamples(g *gate) map[string]map[string]any {
 	out := map[string]map[string]any{}
 	add := func(name string, params map[string]any, body, answer any) {
@@ -395,6 +397,9 @@ func makeExamples(g *gate) map[string]map[string]any {
 	settled := done
 	settled.Reconciled = &api.Reconciled{ReconciledBy: "ana", ReconciledAt: done.EndedAt, Resolution: "adopt", Verdict: writ.Verdict("happened"), Note: ""}
 	add(api.ChangeSettle, id, api.Settlement{ShownDigest: writ.DigestBytes(nil), Resolution: "adopt"}, settled)
+	halt := ask(api.HaltSet, "operator", nil, api.Stop{Target: "mock/demo", Reason: "Something runs wild."})
+	ask(api.HaltList, "agent", nil, nil)
+	ask(api.HaltLift, "approver", map[string]any{"id": halt["id"]}, nil)
 	ask(api.ChangeArtifact, "auditor", id, nil)
 	ask(api.ChangeEvidence, "auditor", id, nil)
 	ask(api.ChangeEvents, "agent", id, nil)

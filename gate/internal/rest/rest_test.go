@@ -104,6 +104,7 @@ func TestRoles(t *testing.T) {
 		api.ChangeApprove: g.agreement,
 		api.ChangeReject:  func(string) string { return `{"reason":"no"}` },
 		api.ChangeSettle:  func(string) string { return settlement },
+		api.HaltSet:       func(string) string { return `{"target":"mock/elsewhere","reason":"why"}` },
 	}
 	roles := map[string]model.Role{"agent": model.Requester, "approver": model.Approver, "operator": model.Operator, "auditor": model.Auditor, "admin": model.Admin}
 	for _, op := range ops.All() {
@@ -143,7 +144,7 @@ func TestTable(t *testing.T) {
 		if op.In == nil || op.Out == nil || op.Summary == "" {
 			t.Errorf("%s is not in the table", op.Name)
 		}
-		decides := op.Name == api.ChangeApprove || op.Name == api.ChangeReject || op.Name == api.ChangeLift || op.Name == api.ChangeSettle || slices.Contains(op.Roles, model.Approver)
+		decides := op.Name == api.ChangeApprove || op.Name == api.ChangeReject || op.Name == api.ChangeLift || op.Name == api.ChangeSettle || op.Name == api.HaltSet || slices.Contains(op.Roles, model.Approver)
 		if decides && op.Tool != "" {
 			t.Errorf("%s decides, so it must not be a tool", op.Name)
 		}
@@ -199,7 +200,7 @@ func TestHealth(t *testing.T) {
 	g := newGate(t)
 	g.propose()
 	h := call[api.Health](g, "agent", "GET", "/v1/health", "")
-	if !h.OK || h.Version != "test" || h.Counts.Waiting != 1 || len(h.Checks) != 9 {
+	if !h.OK || h.Version != "test" || h.Counts.Waiting != 1 || len(h.Checks) != 10 {
 		t.Errorf("%+v", h)
 	}
 	fails := func(name, fix string) {
@@ -209,6 +210,12 @@ func TestHealth(t *testing.T) {
 		if h.OK || i < 0 || h.Checks[i].OK || !strings.Contains(h.Checks[i].Fix, fix) {
 			t.Errorf("%s: %+v", name, h)
 		}
+	}
+	halt := call[api.Halt](g, "operator", "POST", "/v1/halts", `{"reason":"why"}`)
+	fails("halts", "writ lift "+halt.ID)
+	call[api.Halt](g, "approver", "POST", "/v1/halts/"+halt.ID+"/lift", "")
+	if h := call[api.Health](g, "agent", "GET", "/v1/health", ""); !h.OK {
+		t.Errorf("%+v", h)
 	}
 	g.executor.Gate = writ.Keyring{}
 	fails("trust", "writ-executor set-gate-key ")
