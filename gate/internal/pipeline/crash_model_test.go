@@ -83,6 +83,13 @@ type machine struct {
 	agreed  map[string]bool        // an approval was acknowledged
 	ended   map[string]model.State // ends that were seen
 	settled map[string]bool        // a person decided on it since
+	halts   []stopped              // in force
+}
+
+// stopped is a halt, and how many writs had left before it.
+type stopped struct {
+	model.Halt
+	sent int
 }
 
 func newMachine(t *testing.T) *machine {
@@ -315,6 +322,28 @@ func (m *machine) people() map[string]func(*rapid.T) {
 		"reject":  func(rt *rapid.T) { _, err := m.Reject(m.t.Context(), alice, m.one(rt), "no"); m.then(err) },
 		"cancel":  func(rt *rapid.T) { _, err := m.Cancel(m.t.Context(), planner, m.one(rt)); m.then(err) },
 		"execute": func(rt *rapid.T) { _, err := m.Execute(m.t.Context(), planner, m.one(rt)); m.then(err) },
+		"stop": func(rt *rapid.T) {
+			h := model.Halt{Reason: "it runs wild"}
+			switch rapid.IntRange(0, 3).Draw(rt, "what") {
+			case 0:
+				h.Target = "mock/" + entity(rt)
+			case 1:
+				h.Principal = rapid.SampledFrom([]string{"planner", "alice"}).Draw(rt, "whom")
+			}
+			h, _, err := m.Halt(m.t.Context(), olga, h)
+			if m.then(err); err == nil {
+				m.halts = append(m.halts, stopped{h, m.executor.sent()})
+			}
+		},
+		"lift": func(*rapid.T) {
+			if len(m.halts) == 0 {
+				return
+			}
+			if _, err := m.LiftHalt(m.t.Context(), bob, m.halts[0].ID); err == nil {
+				m.halts = m.halts[1:]
+			}
+			m.settle()
+		},
 		"undo": func(rt *rapid.T) {
 			c, err := m.Rollback(m.t.Context(), planner, m.one(rt))
 			if m.then(err); err == nil && !slices.Contains(m.ids, c.ID) {
@@ -377,6 +406,7 @@ func (m *machine) holds(rt *rapid.T) {
 			rt.Fatalf("%s left twice", w.Envelope.ChangeID)
 		}
 	}
+	m.stopped(rt)
 	locks, err := m.Locks(m.t.Context(), audrey, false)
 	if err != nil {
 		rt.Fatal(err)
@@ -400,6 +430,24 @@ func (m *machine) holds(rt *rapid.T) {
 	for _, id := range m.ids {
 		if !known[id] {
 			rt.Fatalf("%s was acknowledged and is gone", id)
+		}
+	}
+}
+
+// stopped holds what has left against what people have stopped.
+func (m *machine) stopped(rt *rapid.T) {
+	known, err := m.Halts(m.t.Context(), false)
+	if err != nil {
+		rt.Fatal(err)
+	}
+	for _, h := range m.halts {
+		if !slices.ContainsFunc(known, func(k model.Halt) bool { return k == h.Halt }) {
+			rt.Fatalf("%s was put in force, and is not", h.ID)
+		}
+		for _, w := range m.executor.writs[h.sent:] {
+			if h.Covers(&model.Change{RequestedBy: w.Envelope.RequestedBy, Steps: w.Envelope.Steps, Approvals: w.Approvals}) {
+				rt.Fatalf("a writ of %s left, although %s covers it", w.Envelope.ChangeID, h.ID)
+			}
 		}
 	}
 }
