@@ -2,13 +2,13 @@ package e2e_test
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -45,41 +45,79 @@ func TestStrace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := newInstallation(t, bin)
-	plan := injections(in.counted(t))
-	states, reached, ended := map[string]int{}, 0, 0
+	plan, all := injections(newInstallation(t, bin).counted(t))
 	begun := time.Now()
+	jobs, told := make(chan injection), &straceTable{states: map[string]int{}}
+	var hands sync.WaitGroup
+	for range *crashWorkers {
+		hands.Go(func() {
+			for more, failed := true, 0; more && failed < 5; {
+				if !t.Run("installation", func(t *testing.T) { more = fail(t, bin, jobs, told) }) {
+					failed++
+				}
+			}
+			for range jobs { // one that gave up leaves the rest
+			}
+		})
+	}
 	for n, i := range plan {
-		if n > 0 && n%renew == 0 {
+		jobs <- i
+		if (n+1)%100 == 0 {
+			t.Logf("%d of %d calls, %s", n+1, len(plan), time.Since(begun).Round(time.Second))
+		}
+	}
+	close(jobs)
+	hands.Wait()
+	t.Logf("of %d calls and ways %d were tried, %d went wrong, %d of these ended the program, in %s: %v",
+		all, len(plan), told.reached, told.ended, time.Since(begun).Round(time.Second), told.states)
+	if told.reached < len(plan)/2 {
+		t.Errorf("only %d of %d calls went wrong", told.reached, len(plan))
+	}
+}
+
+// straceTable counts what became of calls that were to go wrong.
+type straceTable struct {
+	mu             sync.Mutex
+	reached, ended int
+	states         map[string]int // of the changes
+}
+
+// fail lets calls go wrong in one installation, and says whether there may be more.
+func fail(t *testing.T, bin string, jobs <-chan injection, told *straceTable) bool {
+	in := newInstallation(t, bin)
+	in.raise() // makes what a first start makes
+	for n := range renew {
+		i, ok := <-jobs
+		if !ok {
 			in.verified()
-			in = newInstallation(t, bin)
+			return false
 		}
 		kind := kindSet
 		if n%4 == 3 {
 			kind = kindStop
 		}
 		c, hit := in.inject(t, kind, i)
-		if hit {
-			reached++
-		}
-		if c.killed {
-			ended++
-		}
 		ch, err := in.alice.Change(t.Context(), c.id)
 		if err != nil || len(c.problems) > 0 {
-			t.Fatalf("%s %v\n%s\n%s", i, err, strings.Join(c.problems, "\n"), in.story(c.id))
+			t.Errorf("%s %v\n%s\n%s", i, err, strings.Join(c.problems, "\n"), in.story(c.id))
+			return true
 		}
-		states[ch.State]++
+		told.add(hit, c.killed, ch.State)
 		in.checked()
 	}
 	in.verified()
-	var ends []string
-	for _, s := range slices.Sorted(maps.Keys(states)) {
-		ends = append(ends, fmt.Sprintf("%s %d", s, states[s]))
+	return true
+}
+
+func (s *straceTable) add(hit, killed bool, state string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.states[state]++
+	if hit {
+		s.reached++
 	}
-	t.Logf("of %d calls %d went wrong, %d of these ended the program, in %s: %s", len(plan), reached, ended, time.Since(begun).Round(time.Second), strings.Join(ends, ", "))
-	if reached < len(plan)/2 {
-		t.Errorf("only %d of %d calls went wrong", reached, len(plan))
+	if killed {
+		s.ended++
 	}
 }
 
@@ -148,8 +186,8 @@ func (in *installation) counted(t *testing.T) map[string]map[string]int {
 }
 
 // injections lists what is to go wrong: every call in every way in the whole
-// run, else a few by chance.
-func injections(calls map[string]map[string]int) (all []injection) {
+// run, else a few by chance, and says of how many.
+func injections(calls map[string]map[string]int) (all []injection, of int) {
 	for victim, counts := range calls {
 		for call, n := range counts {
 			for _, how := range []string{"error=EIO", "error=ENOSPC", "error=EINTR", "signal=KILL"} {
@@ -162,8 +200,9 @@ func injections(calls map[string]map[string]int) (all []injection) {
 	slices.SortFunc(all, func(a, b injection) int { return strings.Compare(a.String(), b.String()) })
 	random := rand.New(rand.NewPCG(*crashSeed, 1))
 	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	of = len(all)
 	if *crashCalls > 0 {
 		all = all[:min(len(all), *crashCalls)]
 	}
-	return all
+	return all, of
 }
