@@ -104,8 +104,10 @@ func Draining() error {
 func (d *Door) Admit(ctx context.Context, sealed []byte) (Admitted, error) {
 	rules, now, moment := d.Rules(), d.sys.Now(), d.sys.Moment()
 	w, err := rules.open(sealed, now)
-	if err == nil && w.Purpose != writ.Halt { // what only stops something is always taken
-		err = d.ready()
+	if err != nil || w.Purpose != writ.Halt { // what only stops something is always taken
+		if closed := d.ready(); closed != nil {
+			err = closed
+		}
 	}
 	if err != nil {
 		return Admitted{}, err

@@ -18,10 +18,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"writ"
 	"writ/catalog"
 	"writ/executor/internal/app"
 	"writ/fault"
+	"writ/ledger"
 )
 
 const canary = "canary-not-a-real-secret"
@@ -383,7 +386,13 @@ func TestVault_commands(t *testing.T) {
 	if err := call(t, dir, "POST", writ.PathWrits, []byte("{}"), nil); fault.ReasonOf(err) != "vault_locked" {
 		t.Errorf("locked again: %v", err)
 	}
+	before := configOf(t, dir)
+	ok(t, dir, "", "add-approver", "otto")
 	stop()
+	acts := []string{"executor.started " + before, "vault.unlocked ", "vault.locked ", "executor.reloaded " + configOf(t, dir)}
+	if diff := cmp.Diff(acts, actsOf(t, dir)); diff != "" {
+		t.Errorf("the audit tells of the operator (-want +got)\n%s", diff)
+	}
 	if _, stderr, status := command(t, dir, "a long enough passphrase\n", "vault", "unlock"); status != fault.Unavailable.Row().Exit {
 		t.Errorf("with nothing running it ended with %d: %s", status, stderr)
 	}
@@ -396,6 +405,47 @@ func TestVault_commands(t *testing.T) {
 	if strings.Contains(listing(t, dir), canary) {
 		t.Error("the secret lies in the open")
 	}
+}
+
+// configOf returns the digest of executor.yaml.
+func configOf(t *testing.T, dir string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "executor.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(writ.DigestBytes(text))
+}
+
+// actsOf returns what the audit says was done to the executor itself, each with
+// the digest of the configuration that is in force from then on.
+func actsOf(t *testing.T, dir string) (acts []string) {
+	t.Helper()
+	r, err := ledger.Read(filepath.Join(dir, "audit"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	err = r.Each(0, func(_ int64, line []byte) error {
+		var e struct {
+			Event   string
+			Config  writ.Digest `json:"config_digest"`
+			Catalog writ.Digest `json:"catalog_digest"`
+		}
+		err := json.Unmarshal(line, &e)
+		act, _, _ := strings.Cut(e.Event, ".")
+		if configured := act == "executor" && e.Event != "executor.drained"; configured || act == "vault" {
+			acts = append(acts, e.Event+" "+string(e.Config))
+			if configured != e.Catalog.Valid() {
+				t.Errorf("%s", line)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return acts
 }
 
 func TestSystems_commands(t *testing.T) {

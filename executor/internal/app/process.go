@@ -153,7 +153,7 @@ const anchorEvery = 10 * time.Second
 
 // begin loads what reload loads, and unlocks a vault that needs no passphrase.
 func (p *process) begin(ctx context.Context) error {
-	if err := p.use(p.config, false); err != nil {
+	if err := p.use(ctx, p.config, journal.Started); err != nil {
 		return err
 	}
 	if p.vault.NeedsPassphrase() {
@@ -163,8 +163,8 @@ func (p *process) begin(ctx context.Context) error {
 	return p.Unlock(ctx, "")
 }
 
-// use puts a configuration in force.
-func (p *process) use(c *config.Config, fresh bool) error {
+// use puts a configuration in force, once it is recorded.
+func (p *process) use(ctx context.Context, c *config.Config, act journal.Act) error {
 	actions, err := loadCatalog(c)
 	if err != nil {
 		return err
@@ -173,7 +173,10 @@ func (p *process) use(c *config.Config, fresh bool) error {
 	if err != nil {
 		return err
 	}
-	if err := p.systems.configure(c.Systems, fresh); err != nil {
+	if err := p.systems.configure(c.Systems, act == journal.Reloaded); err != nil {
+		return err
+	}
+	if err := p.journal.Act(ctx, act, c.Digest, digest(actions)); err != nil {
 		return err
 	}
 	p.config = c
@@ -199,10 +202,12 @@ func (p *process) Unlock(ctx context.Context, passphrase string) error {
 		return err
 	}
 	p.redactor.Store(hiding(p.hashKey, p.vault))
-	if p.settled.Load() {
-		return nil
+	ctx = context.WithoutCancel(ctx)
+	err := p.journal.Act(ctx, journal.Unlocked, "", "")
+	if err == nil && !p.settled.Load() {
+		err = p.runner.Recover(ctx)
 	}
-	if err := p.runner.Recover(context.WithoutCancel(ctx)); err != nil {
+	if err != nil {
 		p.vault.Lock()
 		return err
 	}
@@ -218,11 +223,14 @@ func (p *process) Lock() {
 	if err := p.systems.configure(p.config.Systems, true); err != nil {
 		p.log.Error("a system cannot be opened again", "error", err)
 	}
+	if err := p.journal.Act(context.Background(), journal.Locked, "", ""); err != nil {
+		p.log.Error("that the vault was locked is not recorded", "error", err, "cause", errors.Unwrap(err))
+	}
 }
 
 // Reload reads configuration, catalog and vault again. On an error everything
 // stays as it was.
-func (p *process) Reload(context.Context) error {
+func (p *process) Reload(ctx context.Context) error {
 	p.changing.Lock()
 	defer p.changing.Unlock()
 	c, err := config.Load(p.config.Dir)
@@ -238,7 +246,7 @@ func (p *process) Reload(context.Context) error {
 	if !p.vault.Locked() {
 		p.redactor.Store(hiding(p.hashKey, p.vault))
 	}
-	return p.use(c, true)
+	return p.use(context.WithoutCancel(ctx), c, journal.Reloaded)
 }
 
 // Status is what the operator is told.

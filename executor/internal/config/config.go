@@ -14,6 +14,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"writ"
 	"writ/executor/internal/datadir"
 	"writ/fault"
 )
@@ -40,6 +41,9 @@ type Config struct {
 	Vault     Vault    `yaml:"vault"`
 	Systems   []System `yaml:"systems"`
 	Limits    Limits   `yaml:"limits"`
+
+	// Digest is of the text that it was loaded from.
+	Digest writ.Digest `yaml:"-"`
 }
 
 // Vault says where the vault lies and what opens it.
@@ -94,6 +98,7 @@ func Load(dir string) (*Config, error) {
 	if err := yaml.Load(text, c, yaml.WithKnownFields()); err != nil {
 		return nil, fault.Wrap(fault.Invalid, err, "%s is not valid: %v", file, err)
 	}
+	c.Digest = writ.DigestBytes(text)
 	return c, c.Check()
 }
 

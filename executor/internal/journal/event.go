@@ -24,6 +24,9 @@ type event struct {
 	Mark      string       `json:"mark"`
 	Digest    writ.Digest  `json:"digest"` // of the sealed writ or the body of the entry; "" without one
 	Bytes     int64        `json:"bytes"`  // of a torn line that was cut
+	// What is in force from then on: executor.yaml, and the catalog with its settings.
+	Config  writ.Digest `json:"config_digest,omitempty"`
+	Catalog writ.Digest `json:"catalog_digest,omitempty"`
 }
 
 // The types of events besides "step." and the kind of an entry.
@@ -33,6 +36,17 @@ const (
 	eventTornCut  = "audit.torn_line_cut"
 	eventSetAside = "audit.set_aside" // with the digest of its checkpoint
 	eventDrained  = "executor.drained"
+)
+
+// Act is something that was done to the executor itself.
+type Act string
+
+// The acts, as events name them.
+const (
+	Started  Act = "executor.started"
+	Reloaded Act = "executor.reloaded"
+	Unlocked Act = "vault.unlocked"
+	Locked   Act = "vault.locked"
 )
 
 // tell adds an event and its leaf, in the transaction of what it tells of.
@@ -81,6 +95,16 @@ func (j *Journal) Keep(ctx context.Context, log *ledger.Log) error {
 func (j *Journal) SetAside(ctx context.Context, checkpoint []byte) error {
 	return j.transact(ctx, func(tx *sql.Tx) error {
 		return j.tell(ctx, tx, event{Type: eventSetAside, Timestamp: writ.At(j.sys.Now()), Digest: writ.DigestBytes(checkpoint)})
+	})
+}
+
+// Act records an act; config and catalog are what is in force from then on, "" if
+// the act does not change them.
+func (j *Journal) Act(ctx context.Context, act Act, config, catalog writ.Digest) error {
+	return j.conclude(func() error {
+		return j.transact(ctx, func(tx *sql.Tx) error {
+			return j.tell(ctx, tx, event{Type: string(act), Timestamp: writ.At(j.sys.Now()), Config: config, Catalog: catalog})
+		})
 	})
 }
 

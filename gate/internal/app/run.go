@@ -73,6 +73,7 @@ func (p *program) run(ctx context.Context) (err error) {
 	pipe := pipeline.New(pipeline.Config{
 		Sys: p.sys, Store: memory, Audit: record, Executor: link.New(c.Executor.Socket, writ.NewKeyring(c.executorKey)),
 		Catalog: c.actions, Policy: c.rules, Key: c.key, Epoch: c.Epoch, FirstAnswer: c.FirstAnswer, MaxOpen: int(c.Limits.OpenChanges),
+		Settings: c.Digest,
 	})
 	gate := &ops.Gate{Pipeline: pipe, Record: record, ExecutorKey: c.executorKey, Version: api.Version, Limits: auth.NewLimits(p.sys, c.Limits.Rates)}
 	tools, err := mcp.New(gate, p.sys.Log, c.MCP.TypedTools)

@@ -17,6 +17,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"writ"
 	"writ/fault"
 	"writ/gate/internal/auth"
 	"writ/ledger"
@@ -57,6 +58,9 @@ type Config struct {
 	// Epoch is raised by writ recover after a restore from a backup: an executor
 	// takes no writ of a lower epoch than it has seen.
 	Epoch int64 `yaml:"epoch"`
+
+	// Digest is of the text that it was loaded from.
+	Digest writ.Digest `yaml:"-"`
 }
 
 // MCP is what agents are offered as tools.
@@ -151,7 +155,7 @@ func Load(dir string) (*Config, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.Invalid, err, "%s cannot be read. See what is wrong with it: writ doctor", path)
 	}
-	c := &Config{Dir: dir, Policy: "policy.yaml", Audit: "audit", Checkpoint: Checkpoint{Every: 5 * time.Second}, FirstAnswer: 800 * time.Millisecond, Epoch: 1,
+	c := &Config{Dir: dir, Digest: writ.DigestBytes(data), Policy: "policy.yaml", Audit: "audit", Checkpoint: Checkpoint{Every: 5 * time.Second}, FirstAnswer: 800 * time.Millisecond, Epoch: 1,
 		Limits: Limits{auth.Rates{RequestsPerSecond: 100, ProposalsPerMinute: 120}, 200}}
 	if err := yaml.Load(data, c, yaml.WithKnownFields()); err != nil {
 		return nil, fault.Wrap(fault.Invalid, err, "%s is not valid: %v", path, err)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"writ"
 	"writ/gate/internal/config"
 )
 
@@ -42,9 +43,13 @@ func TestLoad_example(t *testing.T) {
 
 func TestLoad_defaults(t *testing.T) {
 	t.Parallel()
-	c, dir, err := load(t, "listen: {tcp: '[::1]:7443'}\nexecutor: {name: local, socket: e.sock, key: "+key+"}\n")
+	text := "listen: {tcp: '[::1]:7443'}\nexecutor: {name: local, socket: e.sock, key: " + key + "}\n"
+	c, dir, err := load(t, text)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if c.Digest != writ.DigestBytes([]byte(text)) {
+		t.Errorf("the digest is %s", c.Digest)
 	}
 	if c.Limits.RequestsPerSecond != 100 || c.Limits.ProposalsPerMinute != 120 || c.Limits.OpenChanges != 200 {
 		t.Errorf("%+v", c.Limits)

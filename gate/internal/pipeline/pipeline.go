@@ -56,6 +56,8 @@ type Config struct {
 	// FirstAnswer is how long Propose waits for the decision before it answers
 	// with a change that is still being planned.
 	FirstAnswer time.Duration
+	// Settings is the digest of gate.yaml, which is told at the start.
+	Settings writ.Digest
 	// MaxOpen is how many changes of one requester may be open; 0 is any number.
 	MaxOpen int
 }

@@ -260,13 +260,14 @@ func TestStop_whileManyApprove(t *testing.T) {
 
 func TestStart_saysSo(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
-		w.restart()
+		w.restart(func(c *pipeline.Config) { c.Settings = writ.DigestBytes([]byte("gate.yaml")) })
 		lines, err := w.Events(t.Context(), audrey, store.EventFilter{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		events := decode(t, lines)
-		if len(events) != 2 || events[1].Type != model.GateStarted || events[1].Detail["policy_digest"] != string(w.Policy.Digest()) {
+		if len(events) != 2 || events[1].Type != model.GateStarted || events[1].Detail["policy_digest"] != string(w.Policy.Digest()) ||
+			events[1].Detail["config_digest"] != string(w.Settings) {
 			t.Errorf("the events are %+v", events)
 		}
 	})

@@ -26,7 +26,7 @@ func (p *Pipeline) Start(ctx context.Context) error {
 	err := p.update(ctx, func(tx store.Tx, now writ.Time) error {
 		return tx.Append(&model.Event{
 			ID: p.Sys.NewID("evt"), Type: model.GateStarted, Timestamp: now, User: model.Writ,
-			Detail: writ.Object{"policy_digest": string(p.Policy.Digest()), "catalog_digest": string(p.Catalog.Digest()), "epoch": p.Epoch},
+			Detail: writ.Object{"policy_digest": string(p.Policy.Digest()), "catalog_digest": string(p.Catalog.Digest()), "epoch": p.Epoch, "config_digest": string(p.Settings)},
 		})
 	})
 	if err != nil {
