@@ -115,6 +115,7 @@ func commands() map[string]command {
 	add(docsCommands())
 	add(mcpCommands())
 	add(schemathesisCommands())
+	add(witnessCommands())
 	return all
 }
 
@@ -127,6 +128,7 @@ type script struct {
 	dir       string // where writ is installed, $WRIT_DIR
 	world     *worldOf
 	dns       *recorder.Recorder
+	witness   *witness
 	processes map[string]*process
 	session   *sdk.ClientSession // of an agent
 	answered  string             // by the last tool

@@ -117,7 +117,8 @@ type bundle struct {
 
 // Verify checks every digest, every proof and both signatures. The keys that
 // the files name are believed; their ids are in the account, to be compared. Each
-// of the witnesses must have signed a checkpoint that covers every event of the change.
+// of the witnesses must have signed a checkpoint that covers every event of the change,
+// but for those that say who read it: the newest of them is made by asking for the files.
 func Verify(files map[string][]byte, witnesses ...ledger.Witness) (*Account, error) {
 	b := &bundle{files: files, witnesses: witnesses}
 	for _, check := range []func() error{b.readKeys, b.readEvents, b.readEnvelope, b.readWrit, b.readReceipts} {
@@ -187,7 +188,12 @@ func (b *bundle) readWitnesses(c ledger.Checkpoint, seams [][]byte) error {
 			return wrong(err, "%s cannot be read", Witnessed)
 		}
 	}
-	last := b.events[len(b.events)-1].Sequence
+	last := int64(0)
+	for _, t := range b.events {
+		if t.Type != read {
+			last = t.Sequence
+		}
+	}
 	for _, w := range b.witnesses {
 		err := wrong(nil, "it has no signature of the witness %s that covers event %d", w.Name, last)
 		for _, one := range all {
@@ -211,6 +217,9 @@ func (b *bundle) readWitnesses(c ledger.Checkpoint, seams [][]byte) error {
 	}
 	return nil
 }
+
+// read is the event of handing the files out.
+const read = "evidence.read"
 
 // readEnvelope compares what was decided on with the digests in the events.
 func (b *bundle) readEnvelope() error {
