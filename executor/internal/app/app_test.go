@@ -541,58 +541,6 @@ func hexPairs(b []byte) string {
 	return s.String()
 }
 
-func TestDoctor(t *testing.T) {
-	t.Parallel()
-	dir, _ := initialised(t)
-	type finding struct {
-		Name, Text, Fix string
-		OK              bool
-	}
-	examine := func() (map[string]finding, int) {
-		out, _, status := command(t, dir, "", "doctor", "--json")
-		var list []finding
-		if err := json.Unmarshal([]byte(out), &list); err != nil {
-			t.Fatalf("%s: %v", out, err)
-		}
-		all := map[string]finding{}
-		for _, f := range list {
-			all[f.Name] = f
-		}
-		return all, status
-	}
-	stop := running(t, dir)
-	if all, status := examine(); status != 0 || len(all) != 14 {
-		t.Errorf("a healthy executor: %d %+v", status, all)
-	}
-	ok(t, dir, "", "vault", "lock")
-	if all, status := examine(); status != 1 || !strings.HasPrefix(all["running"].Fix, "writ-executor vault unlock") {
-		t.Errorf("locked: %d %+v", status, all["running"])
-	}
-	stop()
-	if err := os.Chmod(filepath.Join(dir, "backups"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(filepath.Join(dir, "executor.key"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	all, status := examine()
-	if status != 1 || all["backups"].Fix != "chmod 700 "+filepath.Join(dir, "backups") || all["key"].Fix != "chmod 600 "+filepath.Join(dir, "executor.key") {
-		t.Errorf("wrong modes: %d %+v", status, all)
-	}
-	if all["running"].OK || !all["vault"].OK || all["running"].Fix == "" {
-		t.Errorf("%+v", all)
-	}
-	if out, _, _ := command(t, dir, "", "doctor"); !strings.Contains(out, "FAIL  backups") || !strings.Contains(out, "ok    catalog") {
-		t.Errorf("for people: %s", out)
-	}
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if all, status := examine(); status != 1 || len(all) != 1 || all["config"].Fix != "chmod 700 "+dir {
-		t.Errorf("an open directory: %d %+v", status, all)
-	}
-}
-
 // A change that a running executor cannot take is said to be one.
 func TestReload_refuses(t *testing.T) {
 	t.Parallel()
