@@ -51,10 +51,14 @@ func TestWire(t *testing.T) {
 		t.Fatalf("without a breach: %v\n%s\n%s", w.states, request, answer)
 	}
 	begun := time.Now()
-	for _, b := range breaches(request, answer) {
+	all := breaches(request, answer)
+	for n, b := range all {
 		w.change(t.Context(), b)
 		if t.Failed() {
 			t.Fatalf("broken at %+v of\n%s\n%s", b, request, answer)
+		}
+		if (n+1)%100 == 0 {
+			t.Logf("%d of %d breaches, %s", n+1, len(all), time.Since(begun).Round(time.Second))
 		}
 	}
 	w.verified()
