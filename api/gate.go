@@ -26,14 +26,16 @@ type Action struct {
 	Source       string          `json:"source,omitempty" doc:"The definition; only with one action"`
 }
 
-// Actions is the catalog.
+// Actions is a page of the catalog.
 type Actions struct {
-	Actions []Action `json:"actions"`
+	Actions    []Action `json:"actions"`
+	NextCursor string   `json:"next_cursor" doc:"Gives the next page; empty on the last"`
 }
 
-// Systems is what the executor can reach.
+// Systems is a page of what the executor can reach.
 type Systems struct {
-	Systems []writ.SystemInfo `json:"systems"`
+	Systems    []writ.SystemInfo `json:"systems"`
+	NextCursor string            `json:"next_cursor" doc:"Gives the next page; empty on the last"`
 }
 
 // Events is a page of audit events, each exactly as in the audit.
@@ -72,9 +74,10 @@ type Lock struct {
 	EndedAt  writ.Time `json:"ended_at"`
 }
 
-// Locks is the locks that hold, and released ones if asked for.
+// Locks is a page of the locks that hold, and released ones if asked for.
 type Locks struct {
-	Locks []Lock `json:"locks"`
+	Locks      []Lock `json:"locks"`
+	NextCursor string `json:"next_cursor" doc:"Gives the next page; empty on the last"`
 }
 
 // Health says whether everything is as it should be.

@@ -31,7 +31,8 @@ type Running struct {
 	Halted   bool   `json:"halted" doc:"The executor has taken note; until then it is told again and again"`
 }
 
-// Halts is the halts that are in force, and lifted ones if asked for.
+// Halts is a page of the halts that are in force, and lifted ones if asked for.
 type Halts struct {
-	Halts []Halt `json:"halts"`
+	Halts      []Halt `json:"halts"`
+	NextCursor string `json:"next_cursor" doc:"Gives the next page; empty on the last"`
 }

@@ -221,7 +221,13 @@ func (c *Client) Policy(ctx context.Context) (out api.Policy, err error) {
 
 // Actions returns the catalog, without schemas and sources.
 func (c *Client) Actions(ctx context.Context) (out api.Actions, err error) {
-	return out, c.do(ctx, call{operation: api.ActionList}, &out)
+	out.Actions = []api.Action{}
+	return out, pages(api.ActionList, url.Values{}, func(q call) (string, error) {
+		var page api.Actions
+		err := c.do(ctx, q, &page)
+		out.Actions = append(out.Actions, page.Actions...)
+		return page.NextCursor, err
+	})
 }
 
 // Action returns one action with its schema and its source.
@@ -231,7 +237,28 @@ func (c *Client) Action(ctx context.Context, name string) (out api.Action, err e
 
 // Systems returns the systems that the executor can reach.
 func (c *Client) Systems(ctx context.Context) (out api.Systems, err error) {
-	return out, c.do(ctx, call{operation: api.SystemList}, &out)
+	out.Systems = []writ.SystemInfo{}
+	return out, pages(api.SystemList, url.Values{}, func(q call) (string, error) {
+		var page api.Systems
+		err := c.do(ctx, q, &page)
+		out.Systems = append(out.Systems, page.Systems...)
+		return page.NextCursor, err
+	})
+}
+
+// pages asks for one page of a list after the other; ask returns where the next
+// one begins, and "" after the last.
+func pages(list string, q url.Values, ask func(call) (next string, err error)) error {
+	for {
+		next, err := ask(call{operation: list, query: q})
+		if err != nil || next == "" {
+			return err
+		}
+		if next == q.Get("cursor") {
+			return fault.New(fault.Internal, "The gate answers with the same page again and again.")
+		}
+		q.Set("cursor", next)
+	}
 }
 
 // Propose asks for a change. The same key, if not "", gives the same change.
@@ -363,7 +390,13 @@ func (c *Client) Locks(ctx context.Context, released bool) (out api.Locks, err e
 	if released {
 		q.Set("released", "true")
 	}
-	return out, c.do(ctx, call{operation: api.LockList, query: q}, &out)
+	out.Locks = []api.Lock{}
+	return out, pages(api.LockList, q, func(q call) (string, error) {
+		var page api.Locks
+		err := c.do(ctx, q, &page)
+		out.Locks = append(out.Locks, page.Locks...)
+		return page.NextCursor, err
+	})
 }
 
 // Halts returns the halts that are in force; lifted ones too if asked for.
@@ -372,7 +405,13 @@ func (c *Client) Halts(ctx context.Context, lifted bool) (out api.Halts, err err
 	if lifted {
 		q.Set("lifted", "true")
 	}
-	return out, c.do(ctx, call{operation: api.HaltList, query: q}, &out)
+	out.Halts = []api.Halt{}
+	return out, pages(api.HaltList, q, func(q call) (string, error) {
+		var page api.Halts
+		err := c.do(ctx, q, &page)
+		out.Halts = append(out.Halts, page.Halts...)
+		return page.NextCursor, err
+	})
 }
 
 // Halt stops everything, a target or a principal.

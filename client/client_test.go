@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -128,6 +129,36 @@ func TestRoutes(t *testing.T) {
 		if _, err := c.Change(ctx, name); fault.CodeOf(err) != fault.Invalid || seen != "" {
 			t.Errorf("the change %q: %v, asked %q", name, err, seen)
 		}
+	}
+}
+
+// Lists come whole, whatever the pages are.
+func TestLocks_pages(t *testing.T) {
+	t.Parallel()
+	again := false
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch q := r.URL.Query(); {
+		case q.Get("released") != "true":
+			w.WriteHeader(http.StatusBadRequest)
+		case q.Get("cursor") == "":
+			fmt.Fprint(w, `{"locks":[{"entity":"a"},{"entity":"b"}],"next_cursor":"two"}`)
+		case again:
+			fmt.Fprint(w, `{"locks":[{"entity":"c"}],"next_cursor":"two"}`)
+		default:
+			fmt.Fprint(w, `{"locks":[{"entity":"c"}],"next_cursor":""}`)
+		}
+	}))
+	t.Cleanup(server.Close)
+	c, err := client.New(server.Listener.Addr().String(), "token")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list, err := c.Locks(t.Context(), true); err != nil || len(list.Locks) != 3 || list.Locks[2].Entity != "c" || list.NextCursor != "" {
+		t.Errorf("%+v %v", list, err)
+	}
+	again = true
+	if _, err := c.Locks(t.Context(), true); fault.CodeOf(err) != fault.Internal {
+		t.Errorf("pages without an end: %v", err)
 	}
 }
 

@@ -272,13 +272,13 @@ func TestDoctor(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := run(t, env, "", "doctor")
-	for _, want := range []string{"FAIL  executor backups", "→ chmod 700 x", "ok    gate key", "ok    running vault", "1 of 7 checks failed"} {
+	for _, want := range []string{"FAIL  executor backups", "→ chmod 700 x", "ok    gate key", "ok    running vault", "1 of 8 checks failed"} {
 		if r.status != 1 || !strings.Contains(r.stdout, want) {
 			t.Errorf("%d, %q is missing:\n%s%s", r.status, want, r.stdout, r.stderr)
 		}
 	}
 	var checks []api.HealthCheck
-	if r := run(t, env, "", "doctor", "--json"); r.status != 1 || json.Unmarshal([]byte(r.stdout), &checks) != nil || len(checks) != 7 {
+	if r := run(t, env, "", "doctor", "--json"); r.status != 1 || json.Unmarshal([]byte(r.stdout), &checks) != nil || len(checks) != 8 {
 		t.Errorf("%d %s", r.status, r.stdout)
 	}
 	if err := os.WriteFile(found, []byte(`not JSON`), 0o600); err != nil {

@@ -3,7 +3,9 @@ package ops
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strconv"
+	"strings"
 
 	"writ"
 	"writ/api"
@@ -21,9 +23,13 @@ func policyGet(_ context.Context, g *Gate, _ model.Caller, _ *none) (api.Policy,
 	return api.Policy{Digest: p.Digest(), Source: p.Source()}, nil
 }
 
-func actionList(_ context.Context, g *Gate, _ model.Caller, _ *none) (api.Actions, error) {
-	out := api.Actions{Actions: []api.Action{}}
-	for _, name := range g.Pipeline.Catalog.Names() {
+func actionList(_ context.Context, g *Gate, _ model.Caller, in *paging) (out api.Actions, err error) {
+	names, next, err := sheet(*in, g.Pipeline.Catalog.Names(), api.ActionList, "", strings.Compare, func(name string) string { return name })
+	if err != nil {
+		return out, err
+	}
+	out = api.Actions{Actions: []api.Action{}, NextCursor: next}
+	for _, name := range names {
 		if a, ok := g.Pipeline.Catalog.Action(name); ok {
 			out.Actions = append(out.Actions, actionOf(a))
 		}
@@ -53,9 +59,14 @@ func actionOf(a *catalog.Action) api.Action {
 	}
 }
 
-func systemList(ctx context.Context, g *Gate, _ model.Caller, _ *none) (api.Systems, error) {
+func systemList(ctx context.Context, g *Gate, _ model.Caller, in *paging) (out api.Systems, err error) {
 	hello, err := g.Pipeline.Executor.Hello(ctx)
-	return api.Systems{Systems: append([]writ.SystemInfo{}, hello.Systems...)}, err
+	if err != nil {
+		return out, err
+	}
+	out.Systems, out.NextCursor, err = sheet(*in, append([]writ.SystemInfo{}, hello.Systems...), api.SystemList, "", strings.Compare,
+		func(s writ.SystemInfo) string { return s.Name })
+	return out, err
 }
 
 type eventsIn struct {
@@ -130,6 +141,7 @@ func checkpointGet(ctx context.Context, g *Gate, _ model.Caller, _ *none) (out a
 }
 
 type locksIn struct {
+	paging
 	Released bool `query:"released" doc:"Also locks that hold no more"`
 }
 
@@ -138,7 +150,12 @@ func lockList(ctx context.Context, g *Gate, who model.Caller, in *locksIn) (api.
 	if err != nil {
 		return api.Locks{}, err
 	}
-	out := api.Locks{Locks: []api.Lock{}}
+	locks, next, err := sheet(in.paging, locks, api.LockList, strconv.FormatBool(in.Released), strings.Compare,
+		func(l model.Lock) string { return fmt.Sprintf("%s %020d", l.Entity, l.Fence) })
+	if err != nil {
+		return api.Locks{}, err
+	}
+	out := api.Locks{Locks: []api.Lock{}, NextCursor: next}
 	for _, l := range locks {
 		out.Locks = append(out.Locks, api.Lock{
 			Entity: l.Entity, Kind: string(l.Kind), State: string(l.State), Fence: l.Fence,

@@ -2,22 +2,33 @@ package ops
 
 import (
 	"context"
+	"strconv"
+	"strings"
 
 	"writ/api"
 	"writ/gate/internal/model"
 )
 
 type haltsIn struct {
+	paging
 	Lifted bool `query:"lifted" doc:"Also those that are lifted"`
 }
 
 func haltList(ctx context.Context, g *Gate, _ model.Caller, in *haltsIn) (api.Halts, error) {
 	halts, err := g.Pipeline.Halts(ctx, in.Lifted)
-	out := api.Halts{Halts: []api.Halt{}}
+	if err != nil {
+		return api.Halts{}, err
+	}
+	newest := func(a, b string) int { return strings.Compare(b, a) }
+	halts, next, err := sheet(in.paging, halts, api.HaltList, strconv.FormatBool(in.Lifted), newest, func(h model.Halt) string { return h.ID })
+	if err != nil {
+		return api.Halts{}, err
+	}
+	out := api.Halts{Halts: []api.Halt{}, NextCursor: next}
 	for i := range halts {
 		out.Halts = append(out.Halts, haltOf(&halts[i], nil))
 	}
-	return out, err
+	return out, nil
 }
 
 type haltIn struct {

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"encoding/base64"
+	"slices"
 	"strings"
 
 	"writ/fault"
@@ -35,4 +36,35 @@ func page[T any](list []T, limit int) ([]T, bool) {
 		return list, false
 	}
 	return list[:limit], true
+}
+
+// paging is what a list takes that is looked through whole.
+type paging struct {
+	Cursor string `query:"cursor" maxLength:"1024" doc:"next_cursor of the page before, with the same selection"`
+	Limit  int64  `query:"limit" minimum:"1" maximum:"1000" doc:"At most so many; 1000, if left out"`
+}
+
+// sheet returns one page of a whole list, in the order of the places that its
+// things have, and the cursor of the next.
+func sheet[T any](in paging, list []T, name, of string, order func(a, b string) int, place func(T) string) ([]T, string, error) {
+	from, err := after(in.Cursor, name, of)
+	if err != nil {
+		return nil, "", err
+	}
+	slices.SortFunc(list, func(a, b T) int { return order(place(a), place(b)) })
+	if from != "" {
+		i, there := slices.BinarySearchFunc(list, from, func(t T, from string) int { return order(place(t), from) })
+		if there {
+			i++
+		}
+		list = list[i:]
+	}
+	if in.Limit == 0 {
+		in.Limit = 1000
+	}
+	list, more := page(list, int(in.Limit))
+	if !more {
+		return list, "", nil
+	}
+	return list, cursor(name, of, place(list[len(list)-1])), nil
 }

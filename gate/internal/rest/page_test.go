@@ -5,6 +5,9 @@ import (
 	"net/url"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"writ/api"
 	"writ/fault"
 )
@@ -41,6 +44,37 @@ func TestPages(t *testing.T) {
 	}
 	if all := len(call[api.Events](g, "auditor", "GET", "/v1/events", "").Events); all != last {
 		t.Errorf("%d events on pages, %d in all", last, all)
+	}
+}
+
+// TestPages_wholeLists: also the lists that are looked through whole have pages.
+func TestPages_wholeLists(t *testing.T) {
+	t.Parallel()
+	g := newGate(t)
+	for range 3 {
+		call[api.Halt](g, "operator", "POST", "/v1/halts", `{"target":"mock/a","reason":"wait"}`)
+	}
+	for path, whole := range map[string]int{"/v1/actions?": 2, "/v1/systems?": 1, "/v1/halts?lifted=true&": 3, "/v1/locks?released=true&": 0} {
+		all := call[map[string]any](g, "auditor", "GET", path, "")
+		var got, want []any
+		for n, next := 0, ""; n == 0 || next != ""; n++ {
+			page := call[map[string]any](g, "auditor", "GET", path+"limit=1&cursor="+next, "")
+			for name, list := range page {
+				if things, ok := list.([]any); ok {
+					got, want = append(got, things...), all[name].([]any)
+				}
+			}
+			next, _ = page["next_cursor"].(string)
+			if n > 100 {
+				t.Fatalf("%s: the pages do not end", path)
+			}
+		}
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || len(got) < whole {
+			t.Errorf("%s: %d on pages (-whole +pages):\n%s", path, len(got), diff)
+		}
+		if p := g.refused(g.request("auditor", "GET", path+"cursor=x", "")); p.Status != 400 {
+			t.Errorf("%s: %+v", path, p)
+		}
 	}
 }
 
