@@ -33,6 +33,14 @@ type Hello struct {
 	Last          LastRun      `json:"last"`   // that sent something
 	Systems       []SystemInfo `json:"systems"`
 	Refuses       *Refusal     `json:"refuses"` // why every writ would be refused now; null if there is no such reason
+	Former        []FormerKey  `json:"former"`  // the keys that it signed with before, oldest first
+}
+
+// FormerKey is a key that signs no more. It signed what names the next one, or the
+// present one: the first line of a segment of the executor's audit, see package ledger.
+type FormerKey struct {
+	KeyID string `json:"key_id"`
+	Seam  string `json:"seam"`
 }
 
 // SystemInfo is what the gate may know of a system: no address, no secret.

@@ -113,6 +113,16 @@ func Open(kind Kind, data []byte, keys Keyring, out any) error {
 	return nil
 }
 
+// SealedBy returns the id of the key that a sealed text says it is sealed with,
+// without asking whether that is so; "" if it is none.
+func SealedBy(data []byte) string {
+	var s struct {
+		KeyID string `json:"key_id"`
+	}
+	_ = json.Unmarshal(data, &s) // without a key it is nobody's
+	return s.KeyID
+}
+
 func signed(kind Kind, payload []byte) []byte {
 	return append([]byte("writ/v1 "+string(kind)+"\n"), payload...)
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -112,7 +113,8 @@ func (l *Log) take() error {
 		return err
 	}
 	if l.signer.public != last.key {
-		return unusable(nil, "The audit %s is signed with the key %s, and not with the one writ has. Put that one back; a new key is named with: writ-gate rotate-key", l.dir, last.key).Because("other_key")
+		return unusable(nil, "The audit %s is signed with the key %s, and not with the one writ has. If a change of the key broke off, end it, else put that one back. Run: %s rotate-key --dir DIR",
+			l.dir, last.key, strings.Join(strings.SplitN(l.options.Name, "/", 3)[:2], "-")).Because("other_key")
 	}
 	l.last, l.tree, l.tiles, l.note, l.signed, l.torn = last, v.tiles.tree(), v.tiles, v.note, v.own.Size, v.report.Torn
 	l.last.bytes = v.end

@@ -46,29 +46,10 @@ func (s seam) line(by signer) ([]byte, error) {
 
 // parseSeam reads a seam and checks it against the one before; nil for the first.
 func parseSeam(line []byte, before *seam, beforeLine []byte) (*seam, error) {
-	var l seamLine
-	if err := writ.Decode(line, &l); err != nil || l.Format != seamFormat {
-		return nil, badSeam(err, "it is no seam of the format "+seamFormat)
-	}
-	if again, err := writ.Canonical(l); err != nil || string(again) != string(line) {
-		return nil, badSeam(err, "it is not in canonical form")
-	}
-	s := new(seam)
-	var more []string
-	var err error
-	if s.Checkpoint, more, err = parseText([]byte(l.Note)); err != nil {
+	s, note, err := readSeam(line)
+	if err != nil {
 		return nil, err
 	}
-	if len(more) != 3 {
-		return nil, badSeam(nil, "its note does not have six lines")
-	}
-	_, err = fmt.Sscanf(more[0], "segment %d %s", &s.number, &s.before)
-	since, dated := strings.CutPrefix(more[2], "since ")
-	key, keyed := strings.CutPrefix(more[1], "key ")
-	if err = errors.Join(err, s.since.UnmarshalJSON([]byte(`"`+since+`"`))); err != nil || !keyed || !dated {
-		return nil, badSeam(err, "its note does not name a segment, a key and a time")
-	}
-	s.key = key
 	by, want := s.key, seam{before: noSeam}
 	if before != nil {
 		by = before.key
@@ -80,10 +61,44 @@ func parseSeam(line []byte, before *seam, beforeLine []byte) (*seam, error) {
 	case before == nil && s.Size != 0:
 		return nil, badSeam(nil, "it is not the first of a ledger")
 	}
-	if err := signedWith([]byte(l.Note), by); err != nil {
+	if err := signedWith(note, by); err != nil {
 		return nil, err
 	}
 	return s, nil
+}
+
+// readSeam reads a seam, and returns its note, whose signature is not checked yet.
+func readSeam(line []byte) (*seam, []byte, error) {
+	var l seamLine
+	if err := writ.Decode(line, &l); err != nil || l.Format != seamFormat {
+		return nil, nil, badSeam(err, "it is no seam of the format "+seamFormat)
+	}
+	if again, err := writ.Canonical(l); err != nil || string(again) != string(line) {
+		return nil, nil, badSeam(err, "it is not in canonical form")
+	}
+	s := new(seam)
+	err := s.parse([]byte(l.Note))
+	return s, []byte(l.Note), err
+}
+
+// parse reads a seam's note.
+func (s *seam) parse(note []byte) error {
+	c, more, err := parseText(note)
+	if err != nil {
+		return err
+	}
+	if len(more) != 3 {
+		return badSeam(nil, "its note does not have six lines")
+	}
+	s.Checkpoint = c
+	_, err = fmt.Sscanf(more[0], "segment %d %s", &s.number, &s.before)
+	since, dated := strings.CutPrefix(more[2], "since ")
+	key, keyed := strings.CutPrefix(more[1], "key ")
+	if err = errors.Join(err, s.since.UnmarshalJSON([]byte(`"`+since+`"`))); err != nil || !keyed || !dated {
+		return badSeam(err, "its note does not name a segment, a key and a time")
+	}
+	s.key = key
+	return nil
 }
 
 func badSeam(cause error, what string) error {

@@ -40,6 +40,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.AddCommand(
 		initCommand(&dir),
 		runCommand(&dir),
+		rotateKeyCommand(&dir),
 		setGateKeyCommand(&dir),
 		addApproverCommand(&dir),
 		removeApproverCommand(&dir),

@@ -84,7 +84,7 @@ func examine(ctx context.Context, dir string) (findings []finding) {
 	if !add("disk", disk.Sound(c.Dir), "the disk takes what is written, and is a local one") {
 		return findings
 	}
-	key, err := readKey(c)
+	key, err := readKey(c.Path(config.KeyFile))
 	if add("key", err, "") {
 		public, _ := key.Public().(ed25519.PublicKey)
 		findings[len(findings)-1].Text = "the key of the executor is private; its public half is " + base64.StdEncoding.EncodeToString(public)
@@ -93,6 +93,9 @@ func examine(ctx context.Context, dir string) (findings []finding) {
 		err = nil // it is made at the next start
 	}
 	add("hashes", err, "the key of the hashes in the places of secrets is private")
+	if _, err := os.Lstat(c.Path(config.NextKeyFile)); err == nil {
+		add("next key", fault.New(fault.Unavailable, "A change of the key was cut off. Stop the executor and end it. Run: writ-executor rotate-key --dir %s", c.Dir), "")
+	}
 	add("gate", missing(len(c.GateKeys), "No gate is trusted, so every writ is refused. Run: writ-executor set-gate-key KEY --dir "+c.Dir), "a gate is trusted")
 	add("approvers", missing(len(c.Approvers), "Nobody may approve, so nothing is written. Run: writ-executor add-approver NAME --dir "+c.Dir), "somebody may approve")
 	actions, err := loadCatalog(c)

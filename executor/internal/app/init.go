@@ -1,8 +1,6 @@
 package app
 
 import (
-	"crypto/ed25519"
-	"encoding/base64"
 	"errors"
 	"os"
 	"path/filepath"
@@ -10,12 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"writ"
 	"writ/executor/internal/config"
 	"writ/executor/internal/datadir"
 	"writ/executor/internal/vault"
 	"writ/fault"
-	"writ/sys"
 )
 
 // identity is what init prints: what a gate must know of the executor.
@@ -84,12 +80,8 @@ func initialise(dir, name, gateKey string, approvers []string, passphrase bool, 
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
 		return identity{}, fault.Wrap(fault.Conflict, err, "%s is not empty. Nothing was overwritten; choose another directory.", dir)
 	}
-	seed := make([]byte, ed25519.SeedSize)
-	if _, err := sys.Real(nil).Rand.Read(seed); err != nil {
-		return identity{}, fault.Wrap(fault.Internal, err, "No key could be made.")
-	}
-	public := ed25519.NewKeyFromSeed(seed).Public().(ed25519.PublicKey)
-	if err := datadir.Create(c.Path(config.KeyFile), []byte(base64.StdEncoding.EncodeToString(seed)+"\n")); err != nil {
+	key, err := newKey(c.Path(config.KeyFile)) // the directory is empty
+	if err != nil {
 		return identity{}, err
 	}
 	if _, err := hashKey(c); err != nil {
@@ -104,7 +96,7 @@ func initialise(dir, name, gateKey string, approvers []string, passphrase bool, 
 	if err := c.Save(); err != nil { // last: a directory without it is not used
 		return identity{}, err
 	}
-	return identity{Executor: name, PublicKey: base64.StdEncoding.EncodeToString(public), KeyID: writ.KeyID(public)}, nil
+	return identify(name, key), nil
 }
 
 func setGateKeyCommand(dir *string) *cobra.Command {

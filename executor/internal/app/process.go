@@ -38,6 +38,7 @@ import (
 	"writ/executor/internal/serve"
 	"writ/executor/internal/vault"
 	"writ/fault"
+	"writ/ledger"
 	"writ/redact"
 	"writ/sys"
 )
@@ -74,7 +75,8 @@ type process struct {
 	settled  atomic.Bool
 	redactor atomic.Pointer[redact.Redactor]
 	hashKey  []byte
-	release  func() error // of the data directory
+	signers  ledger.Signers // the keys that it signed with, and the present one
+	release  func() error   // of the data directory
 }
 
 // harden makes the process keep to itself what it holds: no core file, no
@@ -98,7 +100,7 @@ func start(ctx context.Context, dir string, stderr io.Writer) (*process, error) 
 	p := &process{config: c}
 	p.redactor.Store(new(redact.Redactor))
 	p.log = slog.New(slog.NewTextHandler(redact.Whole(stderr, p.redactor.Load), nil))
-	if p.key, err = readKey(c); err != nil {
+	if p.key, err = readKey(c.Path(config.KeyFile)); err != nil {
 		return nil, err
 	}
 	if err := disk.Sound(c.Dir); err != nil {
@@ -115,11 +117,14 @@ func start(ctx context.Context, dir string, stderr io.Writer) (*process, error) 
 	if p.journal, err = p.openJournal(ctx, s); err != nil {
 		return nil, errors.Join(err, p.release())
 	}
+	if p.signers, err = signers(c); err != nil {
+		return nil, errors.Join(err, p.journal.Close(), p.release())
+	}
 	p.vault = vault.New(vaultConfig(c))
 	p.systems = newSystems(s, p.vault)
 	p.door = admit.New(s, readiness{p}, p.journal, admit.Rules{Executor: c.Executor})
 	p.runner = run.New(run.Parts{
-		Sys: s, Executor: c.Executor, Key: p.key, Door: p.door, Journal: p.journal,
+		Sys: s, Executor: c.Executor, Key: p.key, Keys: p.signers.Keyring(), Door: p.door, Journal: p.journal,
 		Backups: backup.New(c.Path(c.Backups), c.Executor), Systems: p.systems, Redactor: p.redactor.Load,
 	})
 	if err := p.journal.Ready(); err != nil {
@@ -282,7 +287,7 @@ func (p *process) hello(ctx context.Context) (writ.Hello, error) {
 	return writ.Hello{
 		Executor: rules.Executor, KeyID: writ.KeyID(p.key.Public().(ed25519.PublicKey)),
 		GateKeyIDs: slices.Sorted(maps.Keys(rules.Keys)), CatalogDigest: rules.Catalog.Digest(), Epoch: epoch, Locked: p.vault.Locked(), Last: last,
-		Systems: rules.Systems, Refuses: refusal,
+		Systems: rules.Systems, Refuses: refusal, Former: former(p.signers),
 	}, err
 }
 
@@ -365,15 +370,15 @@ func digest(c *catalog.Catalog) writ.Digest {
 	return d
 }
 
-func readKey(c *config.Config) (ed25519.PrivateKey, error) {
-	text, err := datadir.Read(c.Path(config.KeyFile))
+func readKey(file string) (ed25519.PrivateKey, error) {
+	text, err := datadir.Read(file)
 	if err != nil {
 		return nil, err
 	}
 	seed, err := base64.StdEncoding.Strict().DecodeString(strings.TrimSpace(string(text)))
 	if err != nil || len(seed) != ed25519.SeedSize {
 		// The cause may quote the key.
-		return nil, fault.New(fault.Unavailable, "%s holds no key of an executor. Restore it from a copy.", c.Path(config.KeyFile))
+		return nil, fault.New(fault.Unavailable, "%s holds no key of an executor. Restore it from a copy.", file)
 	}
 	return ed25519.NewKeyFromSeed(seed), nil
 }

@@ -22,8 +22,9 @@ import (
 // The files of the data directory that have no setting.
 const (
 	File        = "executor.yaml"
-	HashKeyFile = "redact.key"   // the key of the hashes in the places of secrets, at least 32 characters
-	KeyFile     = "executor.key" // the key that signs observations and receipts, base64 of its seed
+	HashKeyFile = "redact.key"        // the key of the hashes in the places of secrets, at least 32 characters
+	KeyFile     = "executor.key"      // the key that signs observations and receipts, base64 of its seed
+	NextKeyFile = "executor.key.next" // the one that follows it, while a change of the key is under way
 	JournalFile = "journal.db"
 	AuditDir    = "audit" // the ledger of what the journal records
 	AdminSocket = "admin.sock"

@@ -114,10 +114,16 @@ func Replace(file string, content []byte) error {
 	if err := writeNew(temporary, content); err != nil {
 		return failed(err, file)
 	}
-	if err := os.Rename(temporary, file); err != nil {
-		return failed(err, file)
+	return Rename(temporary, file)
+}
+
+// Rename puts a file in the place of another, durably.
+func Rename(from, to string) error {
+	err := os.Rename(from, to)
+	if err == nil {
+		err = syncFolder(filepath.Dir(to))
 	}
-	return failed(syncFolder(filepath.Dir(file)), file)
+	return failed(err, to)
 }
 
 func failed(err error, file string) error {

@@ -126,10 +126,14 @@ func (w *World) Restart(t testing.TB) {
 	if err := j.Keep(t.Context(), audit); err != nil {
 		t.Fatal(err)
 	}
+	signers, err := ledger.ReadSigners(audit.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
 	w.Journal = j
 	w.Door = admit.New(w.Sys, vault{w}, j, w.Rules)
 	w.Runner = run.New(run.Parts{
-		Sys: w.Sys, Executor: "site-a", Key: w.Own, Door: w.Door, Journal: j, Backups: backup.New(w.Backups(), "site-a"),
+		Sys: w.Sys, Executor: "site-a", Key: w.Own, Keys: signers.Keyring(), Door: w.Door, Journal: j, Backups: backup.New(w.Backups(), "site-a"),
 		Systems: w.Systems, Redactor: func() *redact.Redactor { return redact.New(nil, Token) },
 	})
 }
@@ -309,7 +313,17 @@ func (w *World) Receipts(t testing.TB, run string) []writ.Receipt {
 	return receipts
 }
 
-func (w *World) ownKeys() writ.Keyring { return writ.NewKeyring(w.Own.Public().(ed25519.PublicKey)) }
+func (w *World) ownKeys() writ.Keyring { return w.Runner.Keys }
+
+// Rotate gives the executor another key, and restarts it.
+func (w *World) Rotate(t testing.TB, name string) {
+	t.Helper()
+	if err := w.Journal.Rotate(t.Context(), Key(name)); err != nil {
+		t.Fatal(err)
+	}
+	w.Own = Key(name)
+	w.Restart(t)
+}
 
 // Rewind restarts the executor with a journal that ends after the given
 // entries, as if the process had been killed right then.

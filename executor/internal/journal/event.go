@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"crypto/ed25519"
 	"database/sql"
 
 	"writ"
@@ -27,15 +28,17 @@ type event struct {
 	// What is in force from then on: executor.yaml, and the catalog with its settings.
 	Config  writ.Digest `json:"config_digest,omitempty"`
 	Catalog writ.Digest `json:"catalog_digest,omitempty"`
+	KeyID   string      `json:"key_id,omitempty"` // of the key that signs from then on
 }
 
 // The types of events besides "step." and the kind of an entry.
 const (
-	eventAdmitted = "writ.admitted"
-	eventFinished = "run.finished"
-	eventTornCut  = "audit.torn_line_cut"
-	eventSetAside = "audit.set_aside" // with the digest of its checkpoint
-	eventDrained  = "executor.drained"
+	eventAdmitted   = "writ.admitted"
+	eventFinished   = "run.finished"
+	eventTornCut    = "audit.torn_line_cut"
+	eventSetAside   = "audit.set_aside" // with the digest of its checkpoint
+	eventDrained    = "executor.drained"
+	eventKeyChanged = "audit.key_changed"
 )
 
 // Act is something that was done to the executor itself.
@@ -106,6 +109,24 @@ func (j *Journal) Act(ctx context.Context, act Act, config, catalog writ.Digest)
 			return j.tell(ctx, tx, event{Type: string(act), Timestamp: writ.At(j.sys.Now()), Config: config, Catalog: catalog})
 		})
 	})
+}
+
+// Rotate makes another key the one that signs the audit. That is an event, the
+// last that the old key signs.
+func (j *Journal) Rotate(ctx context.Context, key ed25519.PrivateKey) error {
+	if err := j.onTime(); err != nil {
+		return err
+	}
+	err := j.transact(ctx, func(tx *sql.Tx) error {
+		return j.tell(ctx, tx, event{Type: eventKeyChanged, Timestamp: writ.At(j.sys.Now()), KeyID: writ.KeyID(ed25519.PublicKey(key[ed25519.SeedSize:]))})
+	})
+	if err == nil {
+		err = j.catchUp(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return j.export.With(func(l *ledger.Log) error { return l.Rotate(key) })
 }
 
 // Drained records that the executor was asked to end, takes nothing more, and

@@ -3,7 +3,6 @@ package run
 import (
 	"bytes"
 	"context"
-	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"time"
@@ -76,7 +75,7 @@ func (p *progress) histories(ctx context.Context) (map[which]*history, error) {
 			h = &history{began: e.At, results: map[string]result{}}
 			all[which{e.Step, e.Undo}] = h
 		}
-		if err := h.add(e, p.Key); err != nil {
+		if err := h.add(e, p.Keys); err != nil {
 			return nil, fault.Wrap(fault.Unavailable, err, "An entry of the journal about run %s cannot be read. Run: writ doctor", e.Run)
 		}
 		if h.receipt != nil {
@@ -86,7 +85,7 @@ func (p *progress) histories(ctx context.Context) (map[which]*history, error) {
 	return all, nil
 }
 
-func (h *history) add(e journal.Entry, key ed25519.PrivateKey) error {
+func (h *history) add(e journal.Entry, keys writ.Keyring) error {
 	switch e.Kind {
 	case journal.Backup:
 		return json.Unmarshal(e.Body, &h.backup)
@@ -107,7 +106,7 @@ func (h *history) add(e journal.Entry, key ed25519.PrivateKey) error {
 		h.applied = true
 	case journal.Receipt:
 		h.receipt = new(writ.Receipt)
-		return writ.Open(writ.KindReceipt, e.Body, writ.NewKeyring(key.Public().(ed25519.PublicKey)), h.receipt)
+		return writ.Open(writ.KindReceipt, e.Body, keys, h.receipt)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package run_test
 
 import (
+	"crypto/ed25519"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,6 +12,36 @@ import (
 	"writ/executor/internal/journal"
 	"writ/fault"
 )
+
+// What was cut off before the key changed is settled after it: the receipts that
+// were given stay as the old key signed them, those that were lacking are signed
+// with the new one.
+func TestRecover_withAnotherKey(t *testing.T) {
+	t.Parallel()
+	w := executortest.New(t)
+	w.Things.Set("a", "old")
+	o := w.Approved(t, writ.Stop, set(t, w, "s1", "a", "new"), set(t, w, "s2", "b", "new"))
+	w.Run(t, o)
+	entries, err := w.Journal.Entries(t.Context(), o.Run)
+	must(t, err)
+	w.Rewind(t, o, entries[:7]) // the second step is sent, and not answered
+	old := writ.KeyID(ed25519.PublicKey(w.Own[ed25519.SeedSize:]))
+	w.Rotate(t, "next")
+	must(t, w.Runner.Recover(t.Context()))
+	if diff := cmp.Diff([]string{"s1 done", "s2 unknown executor_restarted"}, ends(w.Receipts(t, o.Run))); diff != "" {
+		t.Error(diff)
+	}
+	state, err := w.Journal.State(t.Context(), o.Run, 0)
+	must(t, err)
+	if a, b := writ.SealedBy(state.Receipts[0]), writ.SealedBy(state.Receipts[1]); a != old || b != writ.KeyID(ed25519.PublicKey(w.Own[ed25519.SeedSize:])) {
+		t.Errorf("the receipts are signed with %s and %s", a, b)
+	}
+	w.Recorder.Reset()
+	found := probe(t, w, o)
+	if len(found) != 2 || found[0].Verdict != writ.Happened {
+		t.Errorf("%+v", found)
+	}
+}
 
 // The process is killed after every entry of the journal in turn. Whatever was
 // written down before decides how each step ends, and nothing is sent again.

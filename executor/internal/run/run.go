@@ -43,6 +43,7 @@ type Parts struct {
 	Sys      sys.Sys
 	Executor string
 	Key      ed25519.PrivateKey // seals observations and receipts
+	Keys     writ.Keyring       // with which it sealed what is in the journal
 	Door     *admit.Door
 	Journal  *journal.Journal
 	Backups  *backup.Store

@@ -67,11 +67,7 @@ func accountOf(c *model.Change) *account {
 		if len(r.Sent) == 0 {
 			continue
 		}
-		var sealed struct {
-			KeyID string `json:"key_id"`
-		}
-		_ = json.Unmarshal(r.Sealed, &sealed) // without a key it is nobody's
-		return &account{c.RunID, sealed.KeyID}
+		return &account{c.RunID, writ.SealedBy(r.Sealed)}
 	}
 	return nil
 }
