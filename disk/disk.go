@@ -1,9 +1,14 @@
 // Package disk says whether a disk will do for what has to be on it before
-// anything may be done, and keeps room on it for what has to be written
-// afterwards.
+// anything may be done, keeps room on it for what has to be written afterwards,
+// and replaces files so that no crash leaves half of one.
 package disk
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+
 	"golang.org/x/sys/unix"
 
 	"writ/fault"
@@ -42,6 +47,35 @@ func full(cause error, dir string, bytes int64) error {
 func noFiles(cause error, dir string) error {
 	return fault.Wrap(fault.Unavailable, cause, "The disk of %s has room for no further file, and nothing is changed unless what comes of it can be written down. Remove files; see where they are. Run: df -i %s",
 		dir, dir).Because(Full)
+}
+
+// Replace writes a file of mode 0600 so that at every moment it is there whole,
+// before or after, and durable.
+func Replace(path string, content []byte) error {
+	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NOFOLLOW, 0o600)
+	if err == nil {
+		_, err = f.Write(content)
+		err = errors.Join(err, f.Sync(), f.Close())
+	}
+	if err == nil {
+		err = Rename(path+".new", path)
+	}
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, err, "%s cannot be written. Check the owner of the directory and the space on the disk.", path)
+	}
+	return nil
+}
+
+// Rename puts a file in the place of another, durably.
+func Rename(from, to string) error {
+	if err := os.Rename(from, to); err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(to))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
 }
 
 // Full is the reason of an error that says: there is no room, and nothing was

@@ -12,7 +12,8 @@
 //	receipts/0001.json the receipts as the executor signed them, by sequence
 //	events.json        every event of the change as it stands in the audit, with its inclusion proof
 //	cosigned.json      checkpoints that witnesses have signed, with the proof that the one below continues them
-//	keys.json          the public keys of gate and executor, to be compared with those one knows
+//	keys.json          the public keys of gate and executor, to be compared with those one knows; of the
+//	                   executor also those of before, with the lines of its audit in which each named the next
 //	checkpoint         a signed checkpoint of the gate's audit that covers those events
 //	seams.jsonl        the first lines of the audit's segments, from which follows who may sign it
 package evidence
@@ -61,20 +62,28 @@ type Cosigned struct {
 type KeyPair struct {
 	Gate     ed25519.PublicKey `json:"gate"`
 	Executor ed25519.PublicKey `json:"executor"`
+	// Executors are all the keys that the executor had, up to that one; there need be
+	// none if it never had another.
+	Executors ledger.Signers `json:"executor_keys,omitempty"`
 }
 
 // Account is what the files prove.
 type Account struct {
-	ChangeID  string            `json:"change_id"`
-	Origin    string            `json:"origin"` // of the gate's audit
-	Events    int               `json:"events"` // of the change, each proven
-	Covered   int64             `json:"covered"`
-	Receipts  int               `json:"receipts"`
-	Gate      string            `json:"gate_key_id"`
-	Executor  string            `json:"executor_key_id"`
-	Backups   []string          `json:"backups"`   // reference and digest of each
-	Witnesses []ledger.Cosigned `json:"witnesses"` // those that were asked for
-	Sentences []Sentence        `json:"sentences"`
+	ChangeID string `json:"change_id"`
+	Origin   string `json:"origin"` // of the gate's audit
+	Events   int    `json:"events"` // of the change, each proven
+	Covered  int64  `json:"covered"`
+	Receipts int    `json:"receipts"`
+	Gate     string `json:"gate_key_id"`     // of the key that signed the checkpoint
+	Executor string `json:"executor_key_id"` // of the key that signed last, of the change or at all
+	// GateFrom and ExecutorFrom are the ids of those keys and of all before from which
+	// they follow, each signed by the one before. Who knows one of these has the
+	// rest proven. There is none if people named another key in the midst of the change.
+	GateFrom     []string          `json:"gate_key_ids"`
+	ExecutorFrom []string          `json:"executor_key_ids"`
+	Backups      []string          `json:"backups"`   // reference and digest of each
+	Witnesses    []ledger.Cosigned `json:"witnesses"` // those that were asked for
+	Sentences    []Sentence        `json:"sentences"`
 }
 
 // Sentence answers one question, with the records it rests on.
@@ -108,10 +117,12 @@ type bundle struct {
 	files     map[string][]byte
 	witnesses []ledger.Witness
 	keys      KeyPair
+	gate      ledger.Signers // of the gate's audit, up to the checkpoint
 	events    []told
 	envelope  *writ.Envelope
 	writ      *writ.Writ
 	receipts  []writ.Receipt
+	signed    []string // ids of the keys from that of the first receipt to that of the last
 	account   Account
 }
 
@@ -120,7 +131,7 @@ type bundle struct {
 // of the witnesses must have signed a checkpoint that covers every event of the change,
 // but for those that say who read it: the newest of them is made by asking for the files.
 func Verify(files map[string][]byte, witnesses ...ledger.Witness) (*Account, error) {
-	b := &bundle{files: files, witnesses: witnesses}
+	b := &bundle{files: files, witnesses: witnesses, account: Account{ExecutorFrom: []string{}}}
 	for _, check := range []func() error{b.readKeys, b.readEvents, b.readEnvelope, b.readWrit, b.readReceipts} {
 		if err := check(); err != nil {
 			return nil, err
@@ -138,7 +149,13 @@ func (b *bundle) readKeys() error {
 	if err := json.Unmarshal(b.files[Keys], &b.keys); err != nil || len(b.keys.Gate) != ed25519.PublicKeySize || len(b.keys.Executor) != ed25519.PublicKeySize {
 		return wrong(err, "%s does not hold the keys of gate and executor", Keys)
 	}
-	b.account.Gate, b.account.Executor = writ.KeyID(b.keys.Gate), writ.KeyID(b.keys.Executor)
+	k := &b.keys
+	if len(k.Executors) == 0 {
+		k.Executors = ledger.Signers{{Key: k.Executor}}
+	}
+	if last, _ := k.Executors.Last(); k.Executors.Check() != nil || !last.Equal(k.Executor) {
+		return wrong(k.Executors.Check(), "the keys of the executor do not follow from one another")
+	}
 	return nil
 }
 
@@ -153,8 +170,10 @@ func (b *bundle) readEvents() error {
 	if err != nil {
 		return wrong(err, "the checkpoint is refused (%s)", fault.TextOf(err))
 	}
-	if public, err := ledger.PublicKey(c.Origin, b.keys.Gate); err != nil || !slices.Contains(keys, public) {
-		return wrong(err, "the key of the gate did not sign the audit")
+	if last, id := keys.Last(); last.Equal(b.keys.Gate) {
+		b.gate, b.account.Gate, b.account.GateFrom = keys, id, ids(keys)
+	} else {
+		return wrong(nil, "the key of the gate did not sign the audit")
 	}
 	b.account.Origin, b.account.Covered = c.Origin, c.Size
 	var events []Event
@@ -268,8 +287,14 @@ func (b *bundle) readWrit() error {
 		}
 		return nil
 	}
+	valid := writ.Keyring{} // when the events were written that tell of it
+	for _, t := range b.events {
+		if key := b.gate.At(t.Sequence); t.Detail.WritDigest != "" {
+			valid[writ.KeyID(key)] = key
+		}
+	}
 	b.writ = new(writ.Writ)
-	if err := writ.Open(writ.KindWrit, sealed, writ.NewKeyring(b.keys.Gate), b.writ); err != nil {
+	if err := writ.Open(writ.KindWrit, sealed, valid, b.writ); err != nil {
 		return wrong(err, "the writ is refused (%s)", fault.TextOf(err))
 	}
 	digest, err := b.writ.Envelope.Digest()
@@ -287,21 +312,27 @@ func (b *bundle) readWrit() error {
 // readReceipts checks the executor's signatures and its audit's checkpoints.
 func (b *bundle) readReceipts() error {
 	recorded := b.digests(func(t told) writ.Digest { return t.Detail.ReceiptDigest })
-	keys := writ.NewKeyring(b.keys.Executor)
+	newest := len(b.keys.Executors) - 1
+	oldest := newest
 	for n := 1; ; n++ {
 		sealed, ok := b.files[fmt.Sprintf("%s%04d.json", Receipts, n)]
 		if !ok {
 			break
 		}
 		var r writ.Receipt
-		if err := writ.Open(writ.KindReceipt, sealed, keys, &r); err != nil {
+		if b.writ == nil {
+			return wrong(nil, "there is a receipt and no writ")
+		}
+		if _, err := b.keys.Executors.OpenReceipt(sealed, b.writ.IssuedAt, &r); err != nil {
 			return wrong(err, "receipt %d is refused (%s)", n, fault.TextOf(err))
 		}
-		if b.writ == nil || r.WritDigest != writ.DigestBytes(b.files[Writ]) || !slices.Contains(recorded, writ.DigestBytes(sealed)) {
-			return wrong(nil, "receipt %d is not of this writ, or no event tells of it", n)
+		at := b.keys.Executors.Find(writ.SealedBy(sealed))
+		if n == 1 {
+			oldest, newest = at, at
 		}
-		if _, err := ledger.OpenCheckpoint([]byte(r.Checkpoint), keys); err != nil {
-			return wrong(err, "receipt %d has no checkpoint of the executor's audit", n)
+		oldest, newest = min(oldest, at), max(newest, at)
+		if r.WritDigest != writ.DigestBytes(b.files[Writ]) || !slices.Contains(recorded, writ.DigestBytes(sealed)) {
+			return wrong(nil, "receipt %d is not of this writ, or no event tells of it", n)
 		}
 		if r.BackupDigest != "" {
 			b.account.Backups = append(b.account.Backups, r.BackupReference+" "+string(r.BackupDigest))
@@ -312,7 +343,20 @@ func (b *bundle) readReceipts() error {
 		return wrong(nil, "%d receipts are told of, and %d are there", len(recorded), len(b.receipts))
 	}
 	b.account.Receipts = len(b.receipts)
+	signed := b.keys.Executors[:newest+1]
+	b.account.Executor, b.signed = writ.KeyID(signed[newest].Key), ids(signed[oldest:])
+	if from := signed.Unbroken(); len(from) > newest-oldest {
+		b.account.ExecutorFrom = ids(from[:len(from)-newest+oldest])
+	}
 	return nil
+}
+
+func ids(keys ledger.Signers) []string {
+	all := []string{}
+	for _, k := range keys {
+		all = append(all, writ.KeyID(k.Key))
+	}
+	return all
 }
 
 // digests returns what of names in the events.

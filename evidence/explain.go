@@ -77,7 +77,7 @@ func (b *bundle) acted() (string, []string) {
 		signed = "1 receipt"
 	}
 	return fmt.Sprintf("The executor %s was given the writ %s, for the run %s, and signed %s with the key %s.",
-		b.writ.Executor, writ.DigestBytes(b.files[Writ]), b.writ.Run, signed, b.account.Executor), append(records, Writ)
+		b.writ.Executor, writ.DigestBytes(b.files[Writ]), b.writ.Run, signed, strings.Join(b.signed, " and ")), append(records, Writ)
 }
 
 func (b *bundle) sent() (string, []string) {

@@ -69,6 +69,13 @@
 // many events as stand before the seam is signed with the old key, one of at
 // least as many with the new.
 //
+// Such a seam is also shown alone, to somebody who trusts the old key and does not
+// have the ledger: its note proves that the new key follows, since when, and after
+// how many events of the origin. What else the old key has signed by then, as the
+// receipts of the executor do, stays valid; what tells a later time, or holds a
+// checkpoint of that origin with more events, is not. Nobody follows a seam to a
+// key that was followed by another before.
+//
 // # Tiles
 //
 // Tiles are those of C2SP tlog-tiles: tile/L/N holds 256 hashes of level 8·L, N

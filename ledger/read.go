@@ -195,9 +195,9 @@ func (s snapshot) readTile(dir, path string) ([]byte, error) {
 }
 
 // OpenSeams reads a checkpoint without the ledger itself: from the first lines
-// of its segments follows which key may sign it. It returns the keys as well, in
-// the order in which they signed.
-func OpenSeams(seams [][]byte, signed []byte) (Checkpoint, []string, error) {
+// of its segments follows which key may sign it. It returns the keys as well, up to
+// the one that signed it.
+func OpenSeams(seams [][]byte, signed []byte) (Checkpoint, Signers, error) {
 	v := new(verification)
 	var before *seam
 	for i, line := range seams {
@@ -211,8 +211,12 @@ func OpenSeams(seams [][]byte, signed []byte) (Checkpoint, []string, error) {
 		return Checkpoint{}, nil, badSeam(nil, "there is none")
 	}
 	v.report.Origin = before.Origin
-	c, err := v.checkpoint(signed)
-	return c, (&Reader{v}).Keys(), err
+	c, at, err := v.signed(signed)
+	if err != nil {
+		return c, nil, err
+	}
+	keys, err := signersOf(v.segments[:at+1])
+	return c, keys, err
 }
 
 // Dir returns the directory of the ledger.

@@ -114,7 +114,7 @@ func (s Signers) OpenReceipt(sealed []byte, issued writ.Time, r *writ.Receipt) (
 	at := s.Find(writ.SealedBy(sealed))
 	c, err := OpenCheckpoint([]byte(r.Checkpoint), writ.NewKeyring(s[at].Key))
 	if err != nil {
-		return c, err
+		return c, fault.Wrap(fault.Refused, err, "A receipt has no checkpoint of the executor's audit that is signed with the key of the receipt.").Because("bad_checkpoint")
 	}
 	if n, origin := s[at].from(); c.Origin == origin && c.Size < n {
 		return c, fault.New(fault.Refused, "A receipt is signed with the key %s, which was not valid yet for its checkpoint of %d events.", writ.KeyID(s[at].Key), c.Size).Because("early_key")
@@ -138,15 +138,30 @@ func (s Signer) from() (events int64, origin string) {
 	return 0, ""
 }
 
+// At returns the key that was valid for an event of the ledger of the keys.
+func (s Signers) At(event int64) ed25519.PublicKey {
+	at := 0
+	for i, one := range s {
+		if before, _ := one.from(); before < event {
+			at = i
+		}
+	}
+	return s[at].Key
+}
+
 // ReadSigners returns the keys that signed the ledger in a directory.
-func ReadSigners(dir string) (all Signers, err error) {
+func ReadSigners(dir string) (Signers, error) {
 	r, err := Read(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	for i, s := range r.v.segments {
-		if i > 0 && s.key == r.v.segments[i-1].key {
+	return signersOf(r.v.segments)
+}
+
+func signersOf(segments []*segment) (all Signers, err error) {
+	for i, s := range segments {
+		if i > 0 && s.key == segments[i-1].key {
 			continue
 		}
 		one := Signer{Since: s.since}

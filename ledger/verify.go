@@ -162,6 +162,12 @@ func (v *verification) cosigned(w Witness) error {
 // checkpoint reads a checkpoint that must be signed with the key that was valid
 // for its size. At the size at which the key changed, both are.
 func (v *verification) checkpoint(signed []byte) (Checkpoint, error) {
+	c, _, err := v.signed(signed)
+	return c, err
+}
+
+// signed reads a checkpoint and returns the last segment that its key began.
+func (v *verification) signed(signed []byte) (Checkpoint, int, error) {
 	c, err := ParseCheckpoint(signed)
 	if err == nil && c.Origin != v.report.Origin {
 		err = badCheckpoint(nil, "it is of %.80q", c.Origin)
@@ -170,17 +176,17 @@ func (v *verification) checkpoint(signed []byte) (Checkpoint, error) {
 		err = badCheckpoint(nil, "its root is not that of no events")
 	}
 	if err != nil {
-		return c, err
+		return c, 0, err
 	}
 	for i, s := range v.segments {
 		if last := i+1 == len(v.segments); s.Size > c.Size || !last && v.segments[i+1].Size < c.Size {
 			continue
 		}
 		if err = signedWith(signed, s.key); err == nil {
-			return c, nil
+			return c, i, nil
 		}
 	}
-	return c, err
+	return c, 0, err
 }
 
 // visit takes up the next piece.

@@ -59,7 +59,8 @@ func (p *program) evidenceVerifyCommand() *cobra.Command {
 		Use:   "verify FILE.zip",
 		Short: "Verify evidence offline: every digest, every inclusion proof, both signatures",
 		Long: `Verify evidence offline. The keys that it names are believed, unless they are given:
-compare the key ids that are printed with those one knows.`,
+compare the key ids that are printed with those one knows. A key from which the others
+follow, each signed by the one before, will do: the one that was valid then, or any before.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			files, err := readZip(args[0])
@@ -74,9 +75,12 @@ compare the key ids that are printed with those one knows.`,
 			if err != nil {
 				return err
 			}
-			for _, k := range []struct{ whose, given, found string }{{"gate", gate, account.Gate}, {"executor", executor, account.Executor}} {
-				if id, err := knownKey(k.given); err != nil || id != "" && id != k.found {
-					return fault.Wrap(fault.Invalid, err, "The evidence is signed with another key of the %s than the one that was given: %s", k.whose, k.found).Because("other_key")
+			for _, k := range []struct {
+				whose, given, found string
+				from                []string
+			}{{"gate", gate, account.Gate, account.GateFrom}, {"executor", executor, account.Executor, account.ExecutorFrom}} {
+				if id, err := knownKey(k.given); err != nil || id != "" && !slices.Contains(k.from, id) {
+					return fault.Wrap(fault.Invalid, err, "The evidence is signed with another key of the %s than the one that was given, and does not follow from that one: %s", k.whose, k.found).Because("other_key")
 				}
 			}
 			p.print(account, func() {

@@ -27,8 +27,8 @@ func rotateKeyCommand(dir *string) *cobra.Command {
 		Long: `Make a new key. The old one signs, in the executor's audit, that the new one follows it, so
 that whoever knows the old public key can verify the audit to its end. Then the old key is
 gone. A gate that trusts the old key takes the new one by that signature, with no more to
-do. Is the old key stolen, write the new one, which is printed, at executor.key in gate.yaml
-before the gate is started: then nothing the old key signs from now on leads anywhere.`,
+do. If the old key is stolen, stop the gate before, and write the new one, which is printed,
+at executor.key in gate.yaml: then nothing that the old one signs is taken any more.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			who, err := rotateKey(cmd.Context(), *dir, cmd.ErrOrStderr())

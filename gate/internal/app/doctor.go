@@ -75,6 +75,9 @@ func (p *program) doctor(ctx context.Context) []api.HealthCheck {
 	}
 	_, err = readKey(filepath.Join(dir, config.KeyFile))
 	check("key", "the key that signs writs can be read", err)
+	if _, err := os.Lstat(filepath.Join(dir, config.NextKeyFile)); err == nil {
+		check("next key", "", fault.New(fault.Unavailable, "A change of the key was cut off. Stop the gate and end it. Run: writ-gate rotate-key --dir %s", dir))
+	}
 	people := filepath.Join(dir, config.PrincipalsFile)
 	if err = checkFile(people); err == nil {
 		_, err = auth.Open(p.sys, people)
@@ -90,6 +93,12 @@ func (p *program) doctor(ctx context.Context) []api.HealthCheck {
 	if !check("config", "gate.yaml is valid", err) {
 		return checks
 	}
+	var id string
+	keys, err := p.executorKeys(c, nil)
+	if err == nil {
+		_, id = keys.All().Last()
+	}
+	check("executor key", "the executor is trusted by its key "+id, err)
 	if c.Listen.TLS.Cert != "" {
 		text, err := p.examineCertificate(c)
 		check("certificate", text, err)

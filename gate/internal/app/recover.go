@@ -13,6 +13,7 @@ import (
 
 	"writ"
 	"writ/api"
+	"writ/disk"
 	"writ/fault"
 	"writ/gate/internal/config"
 	"writ/gate/internal/link"
@@ -71,7 +72,11 @@ func (p *program) recover(ctx context.Context, raise bool) (out api.Recovery, er
 	if err != nil {
 		return out, err
 	}
-	executor := link.New(c.Executor.Socket, writ.NewKeyring(c.executorKey))
+	keys, err := p.executorKeys(c.Config, nil)
+	if err != nil {
+		return out, err
+	}
+	executor := link.New(c.Executor.Socket, keys)
 	pipe := pipeline.New(pipeline.Config{Sys: p.sys, Store: memory, Executor: executor, Catalog: c.actions, Policy: c.rules, Key: c.key, Epoch: c.Epoch})
 	found, err := pipe.Compare(ctx, executor)
 	if err != nil {
@@ -133,10 +138,10 @@ func setAside(path, aside string) error {
 	if _, err := os.Lstat(aside); !errors.Is(err, fs.ErrNotExist) {
 		return fault.New(fault.Conflict, "%s is there already. Move it away, then run this again.", aside)
 	}
-	if err := os.Rename(path, aside); err != nil {
+	if err := disk.Rename(path, aside); err != nil {
 		return fault.Wrap(fault.Unavailable, err, "%s cannot be renamed to %s.", path, aside)
 	}
-	return syncDir(filepath.Dir(path))
+	return nil
 }
 
 // refill writes all that the store holds into a new audit: the beginning of the
@@ -174,17 +179,7 @@ func setEpoch(path string, epoch int64) error {
 	} else {
 		text = fmt.Appendf(text, "\n%s\n", said)
 	}
-	next := path + ".new"
-	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fault.Wrap(fault.Unavailable, err, "%s is in the way. Remove it.", next)
-	}
-	if err := create(next, text); err != nil {
-		return err
-	}
-	if err := os.Rename(next, path); err != nil {
-		return fault.Wrap(fault.Unavailable, err, "%s cannot be replaced.", path)
-	}
-	if err := syncDir(filepath.Dir(path)); err != nil {
+	if err := disk.Replace(path, text); err != nil {
 		return err
 	}
 	c, err := config.Load(filepath.Dir(path))
@@ -192,17 +187,6 @@ func setEpoch(path string, epoch int64) error {
 		err = fault.New(fault.Invalid, "%s does not say epoch: %d in a way that can be changed. Write it by hand, then run this again.", path, epoch)
 	}
 	return err
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err == nil {
-		err = errors.Join(d.Sync(), d.Close())
-	}
-	if err != nil {
-		return fault.Wrap(fault.Unavailable, err, "%s cannot be made durable. Check the disk.", dir)
-	}
-	return nil
 }
 
 func recoveryOf(found *pipeline.Comparison) api.Recovery {

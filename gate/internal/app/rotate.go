@@ -5,12 +5,11 @@ import (
 	"encoding/base64"
 	"errors"
 	"io/fs"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"writ"
+	"writ/disk"
 	"writ/fault"
 	"writ/gate/internal/config"
 	"writ/gate/internal/store/sqlite"
@@ -29,10 +28,10 @@ Give the new public key, which is printed, to every executor.`,
 			if err != nil {
 				return err
 			}
-			path, nextPath := c.Path(config.KeyFile), c.Path(config.KeyFile+".next")
+			path, nextPath := c.Path(config.KeyFile), c.Path(config.NextKeyFile)
 			next, err := readKey(nextPath)
 			if errors.Is(err, fs.ErrNotExist) {
-				next, err = p.newKey(nextPath)
+				next, err = p.newKey(nextPath, disk.Replace) // half a file would be no key
 			}
 			if err != nil {
 				return err
@@ -68,14 +67,7 @@ Give the new public key, which is printed, to every executor.`,
 
 // swapKey puts the new key in the place of the old one, durably.
 func swapKey(next, path string) error {
-	err := os.Rename(next, path)
-	if err == nil {
-		var dir *os.File
-		if dir, err = os.Open(filepath.Dir(path)); err == nil {
-			err = errors.Join(dir.Sync(), dir.Close())
-		}
-	}
-	if err != nil {
+	if err := disk.Rename(next, path); err != nil {
 		return fault.Wrap(fault.Unavailable, err, "The new key signs the audit already, but it could not be put in the place of the old one. Run the same command again.")
 	}
 	return nil

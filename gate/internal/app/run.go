@@ -70,12 +70,26 @@ func (p *program) run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, memory.Close()) }()
 
 	record := p.newAudit(c, memory, log)
+	// The audit is caught up before what is new in the store is added to it.
+	keys, err := p.executorKeys(c.Config, func(t model.EventType, detail writ.Object) error {
+		err := record.CatchUp(ctx)
+		if err == nil {
+			err = p.recorder(ctx, memory)(t, detail)
+		}
+		if err == nil {
+			err = record.CatchUp(ctx)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
 	pipe := pipeline.New(pipeline.Config{
-		Sys: p.sys, Store: memory, Audit: record, Executor: link.New(c.Executor.Socket, writ.NewKeyring(c.executorKey)),
+		Sys: p.sys, Store: memory, Audit: record, Executor: link.New(c.Executor.Socket, keys),
 		Catalog: c.actions, Policy: c.rules, Key: c.key, Epoch: c.Epoch, FirstAnswer: c.FirstAnswer, MaxOpen: int(c.Limits.OpenChanges),
 		Settings: c.Digest,
 	})
-	gate := &ops.Gate{Pipeline: pipe, Record: record, ExecutorKey: c.executorKey, Version: api.Version, Limits: auth.NewLimits(p.sys, c.Limits.Rates)}
+	gate := &ops.Gate{Pipeline: pipe, Record: record, Executors: keys.All, Version: api.Version, Limits: auth.NewLimits(p.sys, c.Limits.Rates)}
 	tools, err := mcp.New(gate, p.sys.Log, c.MCP.TypedTools)
 	if err != nil {
 		return err
@@ -116,6 +130,24 @@ func (p *program) run(ctx context.Context) (err error) {
 	return rest.Serve(ctx, handler, p.sys.Log, grace, listeners...)
 }
 
+// executorKeys reads the keys of the executor that were taken so far. With a record,
+// those that are new are written down.
+func (p *program) executorKeys(c *config.Config, record auth.Record) (*link.Keys, error) {
+	named, err := c.ExecutorKey()
+	if err != nil {
+		return nil, err
+	}
+	path := c.Path(config.ExecutorKeysFile)
+	if err := checkFile(path); err != nil && fault.CodeOf(err) != fault.NotFound {
+		return nil, err
+	}
+	keys, err := link.ReadKeys(path, named, writ.At(p.sys.Now()))
+	if err == nil && record != nil {
+		err = keys.Keep(record)
+	}
+	return keys, err
+}
+
 // recorder returns what makes an event durable that no change is the cause of.
 func (p *program) recorder(ctx context.Context, memory *sqlite.Store) auth.Record {
 	ctx = context.WithoutCancel(ctx)
@@ -153,11 +185,10 @@ func witnesses(c *config.Config) (all []audit.Witness) {
 // loaded is all that the gate reads before it starts.
 type loaded struct {
 	*config.Config
-	key         []byte
-	executorKey []byte
-	actions     *catalog.Catalog
-	rules       *policy.Policy
-	principals  *auth.Principals
+	key        []byte
+	actions    *catalog.Catalog
+	rules      *policy.Policy
+	principals *auth.Principals
 }
 
 // load reads and checks the gate's directory.
@@ -181,9 +212,6 @@ func (p *program) load() (*loaded, error) {
 	}
 	l := &loaded{Config: c}
 	if l.key, err = readKey(c.Path(config.KeyFile)); err != nil {
-		return nil, err
-	}
-	if l.executorKey, err = c.ExecutorKey(); err != nil {
 		return nil, err
 	}
 	if l.rules, err = policy.Load(c.Policy); err != nil {

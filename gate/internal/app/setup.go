@@ -36,7 +36,7 @@ func (p *program) keyCommand() *cobra.Command {
 			path := filepath.Join(dir, config.KeyFile)
 			key, err := readKey(path)
 			if errors.Is(err, fs.ErrNotExist) {
-				key, err = p.newKey(path)
+				key, err = p.newKey(path, create)
 			}
 			if err != nil {
 				return err
@@ -50,12 +50,12 @@ func (p *program) keyCommand() *cobra.Command {
 	}
 }
 
-func (p *program) newKey(path string) (ed25519.PrivateKey, error) {
+func (p *program) newKey(path string, write func(string, []byte) error) (ed25519.PrivateKey, error) {
 	_, key, err := ed25519.GenerateKey(p.sys.Rand)
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, err, "The key could not be made.")
 	}
-	return key, create(path, []byte(base64.StdEncoding.EncodeToString(key.Seed())+"\n"))
+	return key, write(path, []byte(base64.StdEncoding.EncodeToString(key.Seed())+"\n"))
 }
 
 func readKey(path string) (ed25519.PrivateKey, error) {

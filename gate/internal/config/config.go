@@ -27,8 +27,11 @@ import (
 const (
 	File           = "gate.yaml"
 	KeyFile        = "gate.key"        // the key that signs writs, base64 of its seed
+	NextKeyFile    = "gate.key.next"   // the one that follows it, while a change of the key is under way
 	PrincipalsFile = "principals.yaml" // who may call
 	StoreFile      = "gate.db"
+	// The keys that the executor had so far, each with what proves it; the gate writes it.
+	ExecutorKeysFile = "executor-keys.json"
 )
 
 // maxEpoch leaves room for the fences that the epoch stands above.
@@ -138,7 +141,9 @@ func (l *Listen) check(hosts []string) (problems []string) {
 type Executor struct {
 	Name   string `yaml:"name"`
 	Socket string `yaml:"socket"`
-	Key    string `yaml:"key"` // its public key in base64
+	// Key is its public key in base64, or the one of before from which the gate
+	// followed it. A key that is new here is trusted from then on, and none before it.
+	Key string `yaml:"key"`
 }
 
 // maxSocket is the longest path of a Unix socket that Linux takes, in bytes.
@@ -222,7 +227,8 @@ func (c *Config) check() []string {
 	return problems
 }
 
-// ExecutorKey returns the key that observations and receipts are signed with.
+// ExecutorKey returns the key that observations and receipts are signed with, or
+// from which that one follows.
 func (c *Config) ExecutorKey() (ed25519.PublicKey, error) {
 	key, err := base64.StdEncoding.Strict().DecodeString(c.Executor.Key)
 	if err != nil {

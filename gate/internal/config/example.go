@@ -23,7 +23,8 @@ listen:
 
 # hosts: [writ.example.org]    # what callers elsewhere, or a proxy before the gate, call it; loopback is always allowed
 
-executor:                      # the process that acts; its answers count only if they are signed with this key
+executor:                      # the process that acts; its answers count only if they are signed with this key, or with one
+                               # that follows from it by the executor's own signature ("writ-executor rotate-key")
   name: "{{name}}"
   socket: "{{executor}}"
   key: "{{key}}"

@@ -105,7 +105,7 @@ func (e *Executor) Execute(_ context.Context, sealed []byte) error {
 }
 
 // Receipts returns what became of a run.
-func (e *Executor) Receipts(_ context.Context, run string, after int64, _ time.Duration) ([]model.Receipt, bool, error) {
+func (e *Executor) Receipts(_ context.Context, run string, _ writ.Time, after int64, _ time.Duration) ([]model.Receipt, bool, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	all, ok := e.runs[run]

@@ -80,6 +80,6 @@ func New(t testing.TB) *Gate {
 	}
 	g.Who, err = auth.Open(s, principals)
 	must(err)
-	g.Gate = &ops.Gate{Pipeline: pipe, Record: record, Version: "test"}
+	g.Gate = &ops.Gate{Pipeline: pipe, Record: record, Version: "test", Executors: func() ledger.Signers { return ledger.Signers{{Key: make(ed25519.PublicKey, ed25519.PublicKeySize)}} }}
 	return g
 }

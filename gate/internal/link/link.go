@@ -34,12 +34,12 @@ const (
 type Executor struct {
 	client http.Client
 	socket string
-	keys   writ.Keyring
+	keys   *Keys
 }
 
 // New returns the way to the executor that listens on a Unix socket and signs
-// with one of the keys.
-func New(socket string, keys writ.Keyring) *Executor {
+// with the last of the keys.
+func New(socket string, keys *Keys) *Executor {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		conn, err := new(net.Dialer).DialContext(ctx, "unix", socket)
 		if err != nil {
@@ -67,17 +67,33 @@ func (e *dialError) Error() string { return e.cause.Error() }
 func (e *dialError) Unwrap() error { return e.cause }
 
 // Hello asks the executor who it is. One that signs with a key that is not
-// trusted is refused here, before it gets a writ.
+// trusted, and cannot prove that it follows from the one that is, is refused here,
+// before it gets a writ.
 func (e *Executor) Hello(ctx context.Context) (writ.Hello, error) {
 	var h writ.Hello
 	if err := e.call(ctx, callTimeout, http.MethodGet, writ.PathHello, nil, &h); err != nil {
 		return h, err
 	}
-	if _, ok := e.keys[h.KeyID]; !ok {
-		return h, fault.New(fault.Refused, "The executor on %s signs with another key (%.40s) than gate.yaml names. "+
-			"Write the key that \"writ-executor doctor\" prints at executor.key in gate.yaml, then start the gate again.", e.socket, h.KeyID).Because("untrusted_key")
+	return h, e.keys.follow(h)
+}
+
+// open opens what the executor sealed just now.
+func (e *Executor) open(ctx context.Context, kind writ.Kind, sealed []byte, out any) error {
+	return e.again(ctx, func(keys ledger.Signers) error {
+		return writ.Open(kind, sealed, keys[max(len(keys)-1, 0):].Keyring(), out)
+	})
+}
+
+// again does something with the keys, and once more if the executor turns out to
+// have another one since it was asked last.
+func (e *Executor) again(ctx context.Context, do func(ledger.Signers) error) error {
+	err := do(e.keys.All())
+	if fault.ReasonOf(err) == "unknown_key" {
+		if _, stranger := e.Hello(ctx); stranger == nil {
+			err = do(e.keys.All())
+		}
 	}
-	return h, nil
+	return err
 }
 
 // Observe sends an observe writ and returns its observations, signatures checked.
@@ -89,7 +105,7 @@ func (e *Executor) Observe(ctx context.Context, sealed []byte) ([]writ.Observati
 	observations := make([]writ.Observation, len(answer.Observations))
 	for i, raw := range answer.Observations {
 		o := &observations[i]
-		if err := writ.Open(writ.KindObservation, raw, e.keys, o); err != nil {
+		if err := e.open(ctx, writ.KindObservation, raw, o); err != nil {
 			return nil, err
 		}
 		if o.Format != writ.FormatObservation || o.WritDigest != writ.DigestBytes(sealed) {
@@ -108,7 +124,7 @@ func (e *Executor) Probe(ctx context.Context, sealed []byte) ([]model.Finding, e
 	findings := make([]model.Finding, len(answer.Findings))
 	for i, raw := range answer.Findings {
 		f := &findings[i]
-		if err := writ.Open(writ.KindFinding, raw, e.keys, &f.Finding); err != nil {
+		if err := e.open(ctx, writ.KindFinding, raw, &f.Finding); err != nil {
 			return nil, err
 		}
 		if f.Format != writ.FormatFinding || f.WritDigest != writ.DigestBytes(sealed) {
@@ -140,8 +156,10 @@ func (e *Executor) Execute(ctx context.Context, sealed []byte) error {
 	return e.call(ctx, callTimeout, http.MethodPost, writ.PathWrits, sealed, &state)
 }
 
-// Receipts returns the receipts of a run after a sequence, signatures checked.
-func (e *Executor) Receipts(ctx context.Context, run string, after int64, wait time.Duration) ([]model.Receipt, bool, error) {
+// Receipts returns the receipts of a run, whose writ was issued at a time, after a
+// sequence. Each is signed with the key that was valid for it, and that the present
+// one follows from without people having named one since.
+func (e *Executor) Receipts(ctx context.Context, run string, issued writ.Time, after int64, wait time.Duration) ([]model.Receipt, bool, error) {
 	var state writ.RunState
 	path := fmt.Sprintf("%s%s?after=%d&wait_ms=%d", writ.PathRuns, url.PathEscape(run), after, wait.Milliseconds())
 	if err := e.call(ctx, wait+callTimeout, http.MethodGet, path, nil, &state); err != nil {
@@ -151,15 +169,19 @@ func (e *Executor) Receipts(ctx context.Context, run string, after int64, wait t
 	var covered int64 // events of the executor's audit
 	for i, raw := range state.Receipts {
 		r := &receipts[i]
-		if err := writ.Open(writ.KindReceipt, raw, e.keys, &r.Receipt); err != nil {
+		var c ledger.Checkpoint
+		err := e.again(ctx, func(keys ledger.Signers) (err error) {
+			c, err = keys.Unbroken().OpenReceipt(raw, issued, &r.Receipt)
+			return err
+		})
+		if err != nil {
 			return nil, false, err
 		}
 		if r.Format != writ.FormatReceipt || r.Run != run || r.Sequence <= after {
 			return nil, false, fault.New(fault.Refused, "The executor answered with a receipt of another run.").Because("other_run")
 		}
-		c, err := ledger.OpenCheckpoint([]byte(r.Checkpoint), e.keys)
-		if err != nil || c.Size < max(covered, 1) {
-			return nil, false, fault.Wrap(fault.Refused, err, "The executor answered with a receipt whose checkpoint of its audit is not its own, or older than the one before.").Because("bad_checkpoint")
+		if c.Size < max(covered, 1) {
+			return nil, false, fault.New(fault.Refused, "The executor answered with a receipt whose checkpoint of its audit is older than the one before.").Because("bad_checkpoint")
 		}
 		r.Sealed, after, covered = raw, r.Sequence, c.Size
 	}

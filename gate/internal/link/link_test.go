@@ -7,13 +7,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -57,13 +55,13 @@ func serve(t *testing.T, h http.HandlerFunc) string {
 	return path
 }
 
-func newKey(t *testing.T) (ed25519.PrivateKey, writ.Keyring) {
+func newKey(t *testing.T) (ed25519.PrivateKey, *link.Keys) {
 	t.Helper()
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return private, writ.NewKeyring(public)
+	return private, link.Trust(public)
 }
 
 func answer(w http.ResponseWriter, status int, v any) {
@@ -82,7 +80,7 @@ func wantFault(t *testing.T, err error, code fault.Code, reason string) {
 func TestHello(t *testing.T) {
 	t.Parallel()
 	_, keys := newKey(t)
-	known := slices.Collect(maps.Keys(keys))[0]
+	_, known := keys.All().Last()
 	want := writ.Hello{Executor: "ex1", KeyID: known, Epoch: 3, Locked: true, Systems: []writ.SystemInfo{{Name: "px", Kind: "proxmox", Environment: "lab"}}}
 	path := serve(t, func(w http.ResponseWriter, q *http.Request) {
 		if q.Method != http.MethodGet || q.URL.Path != writ.PathHello {
@@ -251,7 +249,7 @@ func TestRefusal(t *testing.T) {
 			x := link.New(path, nil)
 			_, hello := x.Hello(t.Context())
 			_, observe := x.Observe(t.Context(), []byte("{}"))
-			_, _, receipts := x.Receipts(t.Context(), "run_1", 0, 0)
+			_, _, receipts := x.Receipts(t.Context(), "run_1", writ.Time{}, 0, 0)
 			for _, err := range []error{hello, observe, receipts, x.Execute(t.Context(), []byte("{}"))} {
 				wantFault(t, err, code, "why")
 				if err.Error() != "Because." {
@@ -364,12 +362,16 @@ func TestReceipts(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			path := serve(t, func(w http.ResponseWriter, q *http.Request) {
+				if q.URL.Path == writ.PathHello { // whether a key follows
+					answer(w, http.StatusOK, writ.Hello{KeyID: "ed25519:0"})
+					return
+				}
 				if got := q.URL.String(); got != writ.PathRuns+"run_1?after=2&wait_ms=1500" {
 					t.Errorf("asked for %s", got)
 				}
 				answer(w, http.StatusOK, writ.RunState{Run: "run_1", Finished: true, Receipts: c.all})
 			})
-			got, finished, err := link.New(path, keys).Receipts(t.Context(), "run_1", 2, 1500*time.Millisecond)
+			got, finished, err := link.New(path, keys).Receipts(t.Context(), "run_1", writ.Time{}, 2, 1500*time.Millisecond)
 			if c.reason != "" {
 				wantFault(t, err, fault.Refused, c.reason)
 				if got != nil || finished {
@@ -396,7 +398,7 @@ func TestReceipts_nameOfARun(t *testing.T) {
 		asked = q.URL.EscapedPath()
 		answer(w, http.StatusOK, writ.RunState{})
 	})
-	if _, _, err := link.New(path, nil).Receipts(t.Context(), "../hello?x#y", 0, 0); err != nil {
+	if _, _, err := link.New(path, nil).Receipts(t.Context(), "../hello?x#y", writ.Time{}, 0, 0); err != nil {
 		t.Fatal(err)
 	}
 	if asked != writ.PathRuns+"..%2Fhello%3Fx%23y" {

@@ -67,12 +67,14 @@ const (
 	// takes effect.
 	PrincipalsLoaded  EventType = "principals.loaded"
 	PrincipalsChanged EventType = "principals.changed"
-	KeyChanged        EventType = "audit.key_changed"   // the last event that the old key signs
-	TornLineCut       EventType = "audit.torn_line_cut" // a crash left it, and nobody was told of it
-	EvidenceRead      EventType = "evidence.read"       // all of a change was handed out, to be kept elsewhere
-	ResultGiven       EventType = "result.given"        // to whoever asked with an approval, which is used up by it
-	CopyFailed        EventType = "audit.copy_failed"   // of the checkpoint, to its second place
-	CopyWorks         EventType = "audit.copy_works"    // again, or for the first time
-	WitnessFailed     EventType = "audit.witness_failed"
-	WitnessSigns      EventType = "audit.witness_signs" // again
+	KeyChanged        EventType = "audit.key_changed" // the last event that the old key signs
+	// ExecutorKeyChanged comes before anything that the new key signed is believed.
+	ExecutorKeyChanged EventType = "executor.key_changed"
+	TornLineCut        EventType = "audit.torn_line_cut" // a crash left it, and nobody was told of it
+	EvidenceRead       EventType = "evidence.read"       // all of a change was handed out, to be kept elsewhere
+	ResultGiven        EventType = "result.given"        // to whoever asked with an approval, which is used up by it
+	CopyFailed         EventType = "audit.copy_failed"   // of the checkpoint, to its second place
+	CopyWorks          EventType = "audit.copy_works"    // again, or for the first time
+	WitnessFailed      EventType = "audit.witness_failed"
+	WitnessSigns       EventType = "audit.witness_signs" // again
 )

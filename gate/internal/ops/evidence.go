@@ -50,7 +50,9 @@ func changeEvidence(ctx context.Context, g *Gate, who model.Caller, in *one) (ou
 	add := func(name string, content []byte) {
 		out.Files = append(out.Files, api.EvidenceFile{Name: name, Content: content})
 	}
-	public, _ := g.Pipeline.Key.Public().(ed25519.PublicKey)
+	keys := evidence.KeyPair{Executors: g.Executors()}
+	keys.Gate, _ = g.Pipeline.Key.Public().(ed25519.PublicKey)
+	keys.Executor, _ = keys.Executors.Last()
 	for _, f := range []struct {
 		name  string
 		value any
@@ -62,7 +64,7 @@ func changeEvidence(ctx context.Context, g *Gate, who model.Caller, in *one) (ou
 		{evidence.Assessment, c.Assessment, writ.Canonical, c.Assessment != nil},
 		{evidence.Envelope, c.Envelope, writ.Canonical, c.Envelope != nil},
 		{evidence.Events, events, json.Marshal, true},
-		{evidence.Keys, evidence.KeyPair{Gate: public, Executor: g.ExecutorKey}, json.Marshal, true},
+		{evidence.Keys, keys, json.Marshal, true},
 		{evidence.Witnessed, proof.Cosigned, json.Marshal, len(proof.Cosigned) > 0},
 	} {
 		if !f.there {

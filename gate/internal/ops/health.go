@@ -86,8 +86,8 @@ func witnessFix(err error) string {
 
 // helloFix says what makes an executor answer.
 func helloFix(err error) string {
-	if fault.ReasonOf(err) == "untrusted_key" {
-		return "correct executor.key in gate.yaml, then start the gate again: writ up"
+	if _, fix, ok := strings.Cut(fault.TextOf(err), "Run: "); ok {
+		return fix
 	}
 	return "writ up"
 }

@@ -6,7 +6,6 @@ package ops
 
 import (
 	"context"
-	"crypto/ed25519"
 	"reflect"
 	"slices"
 
@@ -16,15 +15,16 @@ import (
 	"writ/gate/internal/auth"
 	"writ/gate/internal/model"
 	"writ/gate/internal/pipeline"
+	"writ/ledger"
 )
 
 // Gate is what operations act on.
 type Gate struct {
 	Pipeline *pipeline.Pipeline
 	Record   Record
-	// ExecutorKey is the public key that receipts are signed with.
-	ExecutorKey ed25519.PublicKey
-	Version     string
+	// Executors returns the public keys that receipts were signed with.
+	Executors func() ledger.Signers
+	Version   string
 	// Limits is how much each principal may ask; nil sets no limit.
 	Limits *auth.Limits
 }

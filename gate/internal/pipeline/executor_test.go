@@ -318,7 +318,7 @@ func (x *executor) perform(w *writ.Writ, digest writ.Digest) []model.Receipt {
 	return all
 }
 
-func (x *executor) Receipts(ctx context.Context, id string, after int64, wait time.Duration) ([]model.Receipt, bool, error) {
+func (x *executor) Receipts(ctx context.Context, id string, _ writ.Time, after int64, wait time.Duration) ([]model.Receipt, bool, error) {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	for {

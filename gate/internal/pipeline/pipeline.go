@@ -78,10 +78,10 @@ type Executor interface {
 	// Execute hands an execute or a halt writ over. Its error is fault.Unavailable
 	// with reason not_sent only if no byte of the writ left.
 	Execute(ctx context.Context, sealed []byte) error
-	// Receipts returns the receipts of a run after a sequence, waiting up to
-	// wait for one, and whether the run is finished. A run that the executor
-	// never admitted is fault.NotFound.
-	Receipts(ctx context.Context, run string, after int64, wait time.Duration) (receipts []model.Receipt, finished bool, err error)
+	// Receipts returns the receipts of a run, whose writ was issued at a time, after
+	// a sequence, waiting up to wait for one, and whether the run is finished. A run
+	// that the executor never admitted is fault.NotFound.
+	Receipts(ctx context.Context, run string, issued writ.Time, after int64, wait time.Duration) (receipts []model.Receipt, finished bool, err error)
 }
 
 // New returns a pipeline. Call Start before anything else.

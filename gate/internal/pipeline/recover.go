@@ -122,7 +122,7 @@ func (p *Pipeline) compareStore(ctx context.Context, found *Comparison, spent, t
 			d.Kind, d.Entities = ForgottenByExecutor, c.Entities()
 		case !c.State.Ended():
 			d.Kind = Void
-		case len(c.Receipts) > 0 && epochOf(c) == p.Epoch:
+		case len(c.Receipts) > 0 && writOf(c).Epoch == p.Epoch:
 			d.Kind = AccountedFor
 		default:
 			continue

@@ -73,13 +73,14 @@ func accountOf(c *model.Change) *account {
 }
 
 // forgot reports whether the executor does not know the run that it accounted
-// for last. Another executor, with a key of its own, need not know it.
+// for last. Another executor, with a key that does not follow, need not know it.
 func (p *Pipeline) forgot(ctx context.Context, hello writ.Hello) (bool, error) {
 	newest := p.newest.Load()
-	if newest == nil || newest.key != hello.KeyID {
+	former := func(f writ.FormerKey) bool { return f.KeyID == newest.key }
+	if newest == nil || newest.key != hello.KeyID && !slices.ContainsFunc(hello.Former, former) {
 		return false, nil
 	}
-	_, _, err := p.Executor.Receipts(ctx, newest.run, beyond, 0)
+	_, _, err := p.Executor.Receipts(ctx, newest.run, writ.Time{}, beyond, 0)
 	if fault.CodeOf(err) == fault.NotFound {
 		return true, nil
 	}
@@ -98,7 +99,7 @@ func (p *Pipeline) recall(ctx context.Context) error {
 			model.Executing, model.Done, model.Failed, model.Unverified, model.Unknown, model.RolledBack, model.RollbackFailed,
 		}})
 		for _, c := range ends {
-			if a := accountOf(c); a != nil && epochOf(c) == p.Epoch && c.EndedAt.After(newest.Time) {
+			if a := accountOf(c); a != nil && writOf(c).Epoch == p.Epoch && c.EndedAt.After(newest.Time) {
 				newest = c.EndedAt
 				p.newest.Store(a)
 			}
@@ -108,15 +109,19 @@ func (p *Pipeline) recall(ctx context.Context) error {
 	return err
 }
 
-// epochOf returns the epoch of the writ that a change became; 0 is none.
-func epochOf(c *model.Change) int64 {
+// stamp is when a writ was issued, and in which epoch.
+type stamp struct {
+	Epoch    int64     `json:"epoch"`
+	IssuedAt writ.Time `json:"issued_at"`
+}
+
+// writOf returns the stamp of the writ that a change became; the zero stamp is none.
+func writOf(c *model.Change) stamp {
 	var sealed struct {
-		Payload struct {
-			Epoch int64 `json:"epoch"`
-		} `json:"payload"`
+		Payload stamp `json:"payload"`
 	}
 	if json.Unmarshal(c.Writ, &sealed) != nil {
-		return 0
+		return stamp{}
 	}
-	return sealed.Payload.Epoch
+	return sealed.Payload
 }

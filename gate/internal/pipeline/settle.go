@@ -76,7 +76,7 @@ func (p *Pipeline) collect(ctx context.Context, id string, wait time.Duration) (
 // ask records what the executor answers about a change, and returns it as it is
 // then, also with an error.
 func (p *Pipeline) ask(ctx context.Context, c *model.Change, wait time.Duration) (*model.Change, error) {
-	receipts, finished, err := p.Executor.Receipts(ctx, c.RunID, last(c), wait)
+	receipts, finished, err := p.Executor.Receipts(ctx, c.RunID, writOf(c).IssuedAt, last(c), wait)
 	switch {
 	case fault.CodeOf(err) == fault.NotFound && (c.State == model.Unknown || p.Sys.Now().After(c.ValidUntil.Add(clockMargin))):
 		return p.forgotten(ctx, c)
