@@ -87,7 +87,8 @@ type Observation struct {
 	Known       bool     `json:"known"`    // false: what would change could not be computed; never "no change"
 	Refusals    []string `json:"refusals"` // guards that do not hold; not empty means the step would be refused
 	Rollback    *Call    `json:"rollback"`
-	Reason      string   `json:"reason"` // why nothing was observed; "" when all went well
+	Facts       *Facts   `json:"facts,omitempty"` // only of a set of facts
+	Reason      string   `json:"reason"`          // why nothing was observed; "" when all went well
 	Detail      string   `json:"detail"`
 }
 

@@ -43,6 +43,9 @@ type Action struct {
 	every       time.Duration
 	rollbacks   []rollback
 	outputs     []output
+	facts       []fact
+	health      []guard
+	inverse     inverse // of the entity of a set of facts
 	examples    []*value
 }
 
@@ -189,11 +192,7 @@ func (a *Action) Guards(s *Scope) (refusals []string, err error) {
 		if holds {
 			continue
 		}
-		text, failed := g.orElse.text(in)
-		if failed != nil {
-			text = g.orElse.source
-		}
-		refusals = append(refusals, text)
+		refusals = append(refusals, g.sentence(in))
 	}
 	return refusals, err
 }

@@ -63,6 +63,14 @@ func sabotages(action map[string]any) []sabotage {
 		}
 	}
 	each("guards", func(e map[string]any) { e["that"] = "true" })
+	each("health", func(e map[string]any) { e["that"] = "true" })
+	if facts, ok := action["facts"].(map[string]any); ok {
+		for name := range facts {
+			all = append(all, sabotage{"fact " + name, func(a map[string]any) {
+				a["facts"].(map[string]any)[name].(map[string]any)["value"] = "optional.none()"
+			}})
+		}
+	}
 	each("verify", func(e map[string]any) { e["that"] = "false" })
 	each("preview", func(e map[string]any) { e["to"] = "something else" })
 	each("wait", func(e map[string]any) { e["failed"] = "response.data.status == 'stopped'" })

@@ -31,6 +31,8 @@
 //	rollback      {action, params}, or a list of them with when; or irreversible: why
 //	outputs       name → {value, type}; sensitivity: public, internal or secret
 //	limits        {timeout} of the whole step
+//	facts         name → {value, type, sensitivity}: what is told to planners
+//	health        [{that, else}]: what holds as long as the entity is well
 //	examples      [{params, accept, why, …}], evaluated when the catalog is loaded
 //
 // A call is its verb with a path, and query, at and host (another endpoint of
@@ -39,6 +41,12 @@
 //
 // A writing action has a backup, calls, checks, a preview or the reason why
 // there is none, and a way back or the reason why there is none.
+//
+// A file with facts is asked for by its entity and never proposed. It is
+// read_only, has health, and an entity that can be read backwards: ${system}, then
+// names between slashes, each a word or exactly one ${params.NAME}; a text at the
+// end may stand for several. No entity has two sets of facts. Facts are told in
+// the order in which they stand; a secret one never leaves the executor.
 //
 // # Expressions
 //
@@ -71,5 +79,5 @@
 // for the observations afterwards, settings, system) all else is evaluated too:
 // guards, fingerprint, preview, calls, way back, checks, outputs. expect says
 // what comes out: entity, touches, fingerprint, refused, preview, reads, calls,
-// verify, rollback, outputs. resolves and waits say what single answers mean.
+// verify, rollback, outputs, facts, health. resolves and waits say what single answers mean.
 package catalog

@@ -61,7 +61,7 @@ func readExample(a *Action, v *value) *example {
 	e.o = v.mapping("params", "accept", "why", "system", "settings", "resolved", "observed", "after", "probed",
 		"applied", "resolves", "waits", "expect")
 	e.expect = e.o.get("expect").mapping("entity", "touches", "fingerprint", "refused", "preview", "reads", "calls",
-		"verify", "rollback", "outputs")
+		"verify", "rollback", "outputs", "facts", "health")
 	e.accept = e.o.need(v, "accept").truth()
 	e.scope.System = a.System
 	if s := e.o.get("system"); s != nil {
@@ -135,6 +135,9 @@ func (e *example) inputs(all bool) {
 	if want := e.expect.get("entity"); all || want != nil {
 		got, err := e.a.Entity(&e.scope)
 		e.compare("entity", want, got, err)
+		if e.a.IsFacts() && err == nil {
+			e.readBack(got)
+		}
 	}
 	if want := e.expect.get("touches"); all || want != nil {
 		got, err := e.a.Touches(&e.scope)
@@ -178,6 +181,7 @@ func (e *example) resolve(v *value) {
 func (e *example) step() {
 	fingerprint, err := e.a.Fingerprint(&e.scope)
 	e.compare("the fingerprint", e.expect.get("fingerprint"), fingerprint, err)
+	e.facts()
 	e.preview()
 	e.scope.Applied = e.seen("applied", nil)
 	e.calls()
@@ -208,6 +212,31 @@ func (e *example) step() {
 	e.verify()
 	outputs, err := e.a.Outputs(&e.scope)
 	e.compare("the outputs", e.expect.get("outputs"), plain(outputs), err)
+}
+
+// facts wants every fact to have a value, and those that the example names to
+// have the value it says.
+func (e *example) facts() {
+	want := e.expect.get("facts").mapping()
+	for _, name := range want.keys {
+		if !slices.ContainsFunc(e.a.facts, func(f fact) bool { return f.name == name }) {
+			want.values[name].fail("there is no fact of that name")
+		}
+	}
+	for _, f := range e.a.facts {
+		got, _, err := f.read(&e.scope)
+		e.compare("the fact "+f.name, want.get(f.name), got, err)
+	}
+	state, reasons := e.a.Health(&e.scope)
+	list := []any{}
+	for _, r := range reasons {
+		list = append(list, r)
+	}
+	if want := e.expect.get("health"); want != nil {
+		said := want.mapping("state", "reasons")
+		e.compare("the state of health", said.need(want, "state"), string(state), nil)
+		e.compare("the reason", said.get("reasons"), list, nil)
+	}
 }
 
 func (e *example) preview() {

@@ -60,6 +60,7 @@ func Load(fsys fs.FS) (*Catalog, error) {
 		}
 	}
 	l.link()
+	l.shapes()
 	if err := l.settings(slices.Contains(names, settingsFile)); err != nil {
 		return nil, err
 	}

@@ -107,10 +107,10 @@ func TestBuiltin_isWhole(t *testing.T) {
 	t.Parallel()
 	c := builtin(t)
 	want := []string{
-		"mkdocs.create_doc_stub", "mkdocs.remove_doc_stub", "mock.noop_change",
-		"netbox.delete_test_tag", "netbox.export_object", "netbox.release_ip", "netbox.reserve_ip", "netbox.restore_test_tag", "netbox.test_write",
-		"npm.export_proxy_host", "npm.restore_backend", "npm.update_backend",
-		"proxmox.config_export", "proxmox.create_lxc", "proxmox.delete_snapshot_lxc", "proxmox.destroy_guest", "proxmox.set_lxc_description",
+		"mkdocs.create_doc_stub", "mkdocs.page_facts", "mkdocs.remove_doc_stub", "mock.noop_change", "mock.value_facts",
+		"netbox.delete_test_tag", "netbox.export_object", "netbox.ip_facts", "netbox.prefix_facts", "netbox.release_ip", "netbox.reserve_ip",
+		"netbox.restore_test_tag", "netbox.tag_facts", "netbox.test_write", "npm.export_proxy_host", "npm.proxy_host_facts", "npm.restore_backend", "npm.update_backend",
+		"proxmox.config_export", "proxmox.create_lxc", "proxmox.delete_snapshot_lxc", "proxmox.destroy_guest", "proxmox.lxc_facts", "proxmox.set_lxc_description",
 		"proxmox.shutdown_lxc", "proxmox.snapshot_lxc", "proxmox.start_lxc", "proxmox.stop_lxc",
 	}
 	if diff := cmp.Diff(want, c.Names()); diff != "" {

@@ -32,7 +32,7 @@ func actKeys() []string {
 func actionKeys() []string {
 	return append([]string{"action", "summary", "system", "class", "forbidden", "params", "settings", "entity", "touches",
 		"resolve", "observe", "guards", "fingerprint", "backup", "verify", "verify_within", "verify_every",
-		"outputs", "sensitivity", "limits", "examples"}, actKeys()...)
+		"outputs", "sensitivity", "limits", "examples"}, append(factKeys(), actKeys()...)...)
 }
 
 // actionReader compiles one file into an action.
@@ -74,8 +74,10 @@ func (l *language) readAction(root *value, source []byte) (*Action, error) {
 	r.input()
 	r.act()
 	r.after()
+	r.facts()
 	r.times()
 	r.rules()
+	r.factRules()
 	a.examples = o.need(root, "examples").list()
 	return a, nil
 }
@@ -120,13 +122,7 @@ func (r *actionReader) input() {
 		a.touches = append(a.touches, s.template(v, seeResolved, true))
 	}
 	for _, v := range o.get("guards").list() {
-		m := v.mapping("that", "else")
-		g := guard{that: s.truth(m.need(v, "that"), seeObserved)}
-		if e := m.need(v, "else"); e != nil {
-			e.text()
-			g.orElse = s.template(e, seeObserved, false)
-		}
-		a.guards = append(a.guards, g)
+		a.guards = append(a.guards, r.guard(v))
 	}
 	if f := o.get("fingerprint"); f != nil {
 		a.fingerprint = s.template(f, seeObserved, false)
@@ -152,6 +148,17 @@ func (r *actionReader) input() {
 			to:    s.template(m.get("to"), seeObserved, true),
 		})
 	}
+}
+
+// guard reads what must hold, and what is said if it does not.
+func (r *actionReader) guard(v *value) guard {
+	m := v.mapping("that", "else")
+	g := guard{that: r.scope.truth(m.need(v, "that"), seeObserved)}
+	if e := m.need(v, "else"); e != nil {
+		e.text()
+		g.orElse = r.scope.template(e, seeObserved, false)
+	}
+	return g
 }
 
 // readings reads named reading calls and declares what they are called.

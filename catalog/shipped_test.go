@@ -234,6 +234,41 @@ func (w *world) undoes(d done) done {
 	return w.does(d.rollback.Action, d.rollback.Params)
 }
 
+// facts wants what is told of an entity to have values, and each named one its own.
+func (w *world) facts(entity string, health writ.HealthState, want map[string]string) {
+	w.t.Helper()
+	kind, _, _ := strings.Cut(entity, "/")
+	a, params, err := w.c.FactsOf(kind, entity)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	s := &catalog.Scope{System: kind, Params: params, Settings: w.c.Settings(a.Name), Resolved: writ.Object{}}
+	s.Observed = w.readings(a.Name, a.Observes(), s)
+	if refusals, err := a.Guards(s); err != nil || len(refusals) > 0 {
+		w.t.Fatalf("%s: %q, %v", entity, refusals, err)
+	}
+	if hash, err := a.Fingerprint(s); err != nil || hash == "" {
+		w.t.Errorf("%s: the fingerprint is %q, %v", entity, hash, err)
+	}
+	if state, reasons := a.Health(s); state != health {
+		w.t.Errorf("%s: health is %s %q, want %s", entity, state, reasons, health)
+	}
+	told := map[string]string{}
+	for _, f := range a.Facts(s) {
+		if f.Err != nil {
+			w.t.Errorf("%s: %s: %v", entity, f.Name, f.Err)
+		}
+		if _, asked := want[f.Name]; asked {
+			if told[f.Name] = f.Text; f.Absent {
+				told[f.Name] = "absent"
+			}
+		}
+	}
+	if diff := cmp.Diff(want, told); diff != "" {
+		w.t.Errorf("%s: the facts differ (-want +got):\n%s", entity, diff)
+	}
+}
+
 // refuses wants a guard to say so.
 func (w *world) refuses(name string, params writ.Object, why string) {
 	w.t.Helper()
@@ -245,11 +280,13 @@ func (w *world) refuses(name string, params writ.Object, why string) {
 func TestShipped_mock(t *testing.T) {
 	t.Parallel()
 	w := connect(t, mock.New(), connector.System{}, "", nil)
+	w.facts("mock/demo", writ.HealthDegraded, map[string]string{"value": "absent"})
 	w.undoes(w.does("mock.noop_change", writ.Object{"value": "hello"}))
 	d := w.does("mock.noop_change", writ.Object{"value": "again"})
 	if diff := cmp.Diff([]writ.Field{{Name: "value", From: "", To: "again"}}, d.fields); diff != "" {
 		t.Error(diff)
 	}
+	w.facts("mock/demo", writ.HealthOK, map[string]string{"value": "again"})
 }
 
 func newProxmox(t *testing.T) (*world, *proxmoxfake.Server) {
@@ -292,7 +329,11 @@ func TestShipped_proxmox(t *testing.T) {
 	w.refuses("proxmox.delete_snapshot_lxc", with(ct(121), "name", "current"), "our mark")
 	w.does("proxmox.snapshot_lxc", with(ct(121), "name", "no-note"))
 
+	server.Set(121, "onboot", "1")
+	w.facts("proxmox/pve/lxc/121", writ.HealthOK, map[string]string{"status": "running", "hostname": "docs", "memory_mib": "512", "onboot": "true", "lock": "absent"})
+	server.SetRunning(121, false)
 	server.Lock(121, "backup")
+	w.facts("proxmox/pve/lxc/121", writ.HealthDegraded, map[string]string{"status": "stopped", "lock": "backup"})
 	w.refuses("proxmox.set_lxc_description", with(ct(121), "description", "x"), "locked (backup)")
 }
 
@@ -348,7 +389,10 @@ func TestShipped_netbox(t *testing.T) {
 	if d := w.step("netbox.export_object", writ.Object{"type": "ipam/prefixes", "id": int64(1)}); d.err != nil || d.outputs["display"] != "192.0.2.0/24" {
 		t.Errorf("the export is %v, %v", d.outputs, d.err)
 	}
+	w.facts("netbox/ipam/prefixes/1", writ.HealthOK, map[string]string{"prefix": "192.0.2.0/24", "next_free": "192.0.2.2/24", "vrf": "absent", "tags": "[]"})
+	w.facts("netbox/ipam/0/192.0.2.2", writ.HealthOK, map[string]string{"count": "0", "status": "absent"})
 	made := w.does("netbox.test_write", writ.Object{"description": "first"})
+	w.facts("netbox/extras/tags/writ-test", writ.HealthOK, map[string]string{"name": "writ test", "description": "first", "tagged_items": "0"})
 	changed := w.does("netbox.test_write", writ.Object{"description": "second"})
 	w.refuses("netbox.delete_test_tag", writ.Object{"description": "first"}, "no longer what we made")
 	w.undoes(w.undoes(changed)) // back to the first, and to the second again
@@ -361,6 +405,7 @@ func TestShipped_netbox(t *testing.T) {
 	if ip.outputs["address"] != "192.0.2.2/24" {
 		t.Errorf("the address is %v", ip.outputs)
 	}
+	w.facts("netbox/ipam/0/192.0.2.2", writ.HealthOK, map[string]string{"count": "1", "status": "reserved", "dns_name": "web-1.lab.example"})
 	next := w.does("netbox.reserve_ip", writ.Object{"prefix_id": int64(1), "description": "for web-2"})
 	if next.outputs["address"] != "192.0.2.3/24" {
 		t.Errorf("the next address is %v", next.outputs)
@@ -395,6 +440,7 @@ func TestShipped_npm(t *testing.T) {
 	if d := w.step("npm.export_proxy_host", writ.Object{"id": int64(1)}); d.err != nil || !cmp.Equal(d.outputs["domain_names"], any([]any{"app.example.test"})) {
 		t.Errorf("the export is %v, %v", d.outputs, d.err)
 	}
+	w.facts("npm/proxy-hosts/1", writ.HealthOK, map[string]string{"domain_names": `["app.example.test"]`, "enabled": "true", "online": "true", "certificate_id": "0", "own_config": "false"})
 	params := writ.Object{"id": int64(1), "forward_scheme": "http", "forward_host": host, "forward_port": second, "expect": "the second page"}
 	d := w.does("npm.update_backend", params) // the first requests still reach the old backend
 	w.undoes(w.undoes(d))
@@ -402,6 +448,7 @@ func TestShipped_npm(t *testing.T) {
 
 	server.BreakNginx(1, "nginx: [emerg] made up")
 	d = w.step("npm.update_backend", params)
+	w.facts("npm/proxy-hosts/1", writ.HealthDegraded, map[string]string{"online": "false"})
 	if d.err != nil || passed(d.checks) || d.checks[1].Passed {
 		t.Errorf("nginx refuses the configuration, and the checks are %v, %v", d.checks, d.err)
 	}
@@ -422,7 +469,9 @@ func TestShipped_mkdocs(t *testing.T) {
 	write("docs/index.md", "# Home\n")
 	w := connect(t, file.New(sys.Real(slog.New(slog.DiscardHandler))), connector.System{Options: map[string]string{"root": root}}, "", nil)
 	params := writ.Object{"path": "hosts/web-1.md", "title": "Web 1", "summary": "The first web server."}
+	w.facts("file/docs/hosts/web-1.md", writ.HealthDegraded, map[string]string{"exists": "false", "title": "absent"})
 	d := w.does("mkdocs.create_doc_stub", params)
+	w.facts("file/docs/hosts/web-1.md", writ.HealthOK, map[string]string{"exists": "true", "title": "Web 1", "size": "31"})
 	w.refuses("mkdocs.create_doc_stub", params, "already")
 	page := filepath.Join(root, "docs/hosts/web-1.md")
 	was, err := os.ReadFile(page)
