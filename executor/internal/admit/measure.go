@@ -121,6 +121,11 @@ func (r *Rules) execute(work *work, now time.Time) error {
 	if err := work.bound(); err != nil {
 		return err
 	}
+	for _, s := range work.steps {
+		if s.Action.IsFacts() {
+			return refuse("facts_only", "The action %s is a set of facts: it is observed, never carried out.", s.Plan.Action)
+		}
+	}
 	writes := slices.ContainsFunc(work.steps, func(s Step) bool { return s.Action.Writes() })
 	if err := r.approved(work.writ, writes, now); err != nil {
 		return err

@@ -10,7 +10,8 @@ import (
 	"writ/fault"
 )
 
-// Observe answers an observe writ: for each step, sealed, what would change.
+// Observe answers an observe writ: for each step, sealed, what would change, or
+// what is told of its entity.
 // Nothing but reading happens.
 func (r *Runner) Observe(ctx context.Context, a admit.Admitted) ([][]byte, error) {
 	if !a.Valid() || a.Interrupted() || a.Writ().Purpose != writ.Observe {
@@ -76,6 +77,12 @@ func (r *Runner) look(ctx context.Context, s admit.Step, o *writ.Observation) (r
 	}
 	if o.Fingerprint, err = s.Action.Fingerprint(scope); err != nil {
 		return "expression_failed", err
+	}
+	if s.Action.IsFacts() {
+		// Whoever asks is to see that the state is another, and nothing of it.
+		o.Fingerprint = string(writ.DigestBytes([]byte(o.Fingerprint)))
+		o.Facts = r.facts(s.Action, scope)
+		return "", nil
 	}
 	return r.preview(s.Action, scope, o)
 }
