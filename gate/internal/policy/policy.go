@@ -6,6 +6,9 @@
 // and the strictest verdict wins, so that a rule can only ever tighten. A
 // change that no rule speaks of is denied, and so is one for which a rule fails
 // to evaluate. A policy carries examples; one that breaks its own is refused.
+//
+// It may have a section about facts: rules over the principal who asks and the
+// fact that is asked for ([Policy.Shows]), which show or withhold it.
 package policy
 
 import (
@@ -66,6 +69,7 @@ type file struct {
 	Denials             Denials       `yaml:"denials"`
 	Rules               []ruleText    `yaml:"rules"`
 	Examples            []exampleText `yaml:"examples"`
+	Facts               *factsText    `yaml:"facts"`
 }
 
 // Denials says how long a no is remembered, and after how many of them, to one
@@ -120,6 +124,7 @@ type Policy struct {
 	irreversible []string
 	denials      Denials
 	rules        []rule
+	facts        []factRule // nil without a section about facts
 }
 
 // Load reads and checks a policy file.
@@ -184,6 +189,7 @@ func Parse(source []byte) (*Policy, error) {
 	if len(problems) == 0 {
 		problems = p.checkExamples(f.Examples)
 	}
+	problems = append(problems, p.readFacts(f.Facts)...)
 	if len(problems) > 0 {
 		return nil, fault.New(fault.Invalid, "%s", strings.Join(problems, "\n"))
 	}
@@ -232,16 +238,9 @@ func check(env *cel.Env, text ruleText) (rule, []string) {
 	default:
 		wrong = append(wrong, fmt.Sprintf("the effect %q is none of auto, approve, deny", text.Effect))
 	}
-	ast, issues := env.Compile(text.When)
-	if issues.Err() != nil {
-		return r, append(wrong, "when: "+issues.Err().Error())
-	}
-	if ast.OutputType() != cel.BoolType {
-		return r, append(wrong, "when: the condition is not true or false but "+ast.OutputType().String())
-	}
-	program, err := env.Program(ast, cel.CostLimit(ruleCost))
+	program, err := condition(env, text.When)
 	if err != nil {
-		wrong = append(wrong, "when: "+err.Error())
+		wrong = append(wrong, "when: "+fault.TextOf(err))
 	}
 	r.program = program
 	return r, wrong
