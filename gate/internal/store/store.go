@@ -99,6 +99,8 @@ type ChangeFilter struct {
 	RequestDigest writ.Digest
 	RollbackOf    string    // the change that is undone; "": any
 	RunID         string    // the run it became; "": any
+	Entity        string    // that a step acts on or touches, of a change that came to its decision; "": any
+	Approved      bool      // only what at least one person approved
 	EndedSince    writ.Time // ended then or later; the zero time: any
 	Before        string    // ids older than this one, for paging; "": from the newest
 	Limit         int       // 0: 100

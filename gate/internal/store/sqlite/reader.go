@@ -86,6 +86,12 @@ func (r reader) Changes(f store.ChangeFilter) ([]*model.Change, error) {
 	if f.RunID != "" {
 		add("run_id = ?", f.RunID)
 	}
+	if f.Entity != "" {
+		add("id IN (SELECT change_id FROM plans WHERE entity = ?)", f.Entity)
+	}
+	if f.Approved {
+		add("coalesce(json_array_length(body, '$.approvals'), 0) > 0")
+	}
 	if !f.EndedSince.IsZero() {
 		add("json_extract(body, '$.ended_at') >= ?", f.EndedSince.String())
 	}

@@ -70,6 +70,10 @@ func TestSchema_refusesImpossibleRows(t *testing.T) {
 		{"a lock of no change", `UPDATE locks SET change_id = 'chg_9', state = 'orphaned'`},
 		{"a lock of no fence", `UPDATE locks SET entity = 'other', state = 'orphaned'`},
 		{"a lock removed", `DELETE FROM locks`},
+		{"a plan of no change", `INSERT INTO plans VALUES ('x', 'chg_9')`},
+		{"a plan of nothing", `INSERT INTO plans VALUES ('', 'chg_1')`},
+		{"a plan changed", `INSERT INTO plans VALUES ('x', 'chg_1'); UPDATE plans SET entity = 'y'`},
+		{"a plan removed", `DELETE FROM plans`},
 		{"two numbers exported", `INSERT INTO meta VALUES (2, 0)`},
 		{"less than nothing exported", `UPDATE meta SET exported = -1`},
 	} {
@@ -123,5 +127,31 @@ func TestChange_refusesWhatItDoesNotKnow(t *testing.T) {
 	})
 	if err != nil {
 		t.Errorf("a row that cannot be read stopped the others: %v", err)
+	}
+}
+
+// TestOpen_plansOfBefore: a store that was written before plans were kept by
+// their entities is searched like one of now.
+func TestOpen_plansOfBefore(t *testing.T) {
+	t.Parallel()
+	path := newStore(t)
+	db := raw(t, path)
+	_, err := db.ExecContext(t.Context(), `DROP TABLE plans; DROP TRIGGER changes_are_planned; DROP TRIGGER changes_are_decided; PRAGMA user_version = 4;
+		UPDATE changes SET body = json_set(body, '$.steps', json('[{"entity":"pve/lxc/1","touches":["pve/x"]},{"entity":"","touches":null}]')) WHERE id = 'chg_2'`)
+	if errors.Join(err, db.Close()) != nil {
+		t.Fatal(err)
+	}
+	s := open(t, path)
+	err = s.Update(t.Context(), func(tx store.Tx) error {
+		for _, entity := range []string{"pve/lxc/1", "pve/x"} {
+			found, err := tx.Changes(store.ChangeFilter{Entity: entity})
+			if err != nil || len(found) != 1 || found[0].ID != "chg_2" {
+				t.Errorf("%s: %v, %v", entity, found, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }

@@ -27,6 +27,7 @@ func changeTests() []test {
 		{"amendments in one update each do not get lost", amendRace},
 		{"the origin of a change stays", origin},
 		{"changes are selected and paged", changes},
+		{"changes are found by what they act on", entities},
 	}
 }
 
@@ -299,6 +300,62 @@ func changes(t *testing.T, k *kit) {
 			}
 			if !slices.Equal(gotIDs, c.want) {
 				t.Errorf("%s: got %v, want %v", c.name, gotIDs, c.want)
+			}
+			return err
+		})
+	}
+}
+
+// entities: a change is found by each thing that it was decided on, once it was.
+func entities(t *testing.T, k *kit) {
+	step := func(entity string, touches ...string) writ.Step {
+		return writ.Step{ID: entity, Entity: entity, Touches: append([]string{}, touches...)}
+	}
+	planned := k.change()
+	planned.State = model.Planned
+	denied := k.change()
+	denied.State = model.Planned
+	approved := k.change()
+	approved.State = model.Approved
+	approved.Steps = []writ.Step{step("pve/lxc/1")}
+	approved.Approvals = []writ.Approval{{ID: "appr_1"}}
+	k.update(t, func(tx store.Tx) error {
+		for _, c := range []*model.Change{planned, denied, approved} {
+			if err := tx.Insert(c); err != nil {
+				return err
+			}
+		}
+		for c, to := range map[*model.Change]model.State{planned: model.AwaitingApproval, denied: model.Denied} {
+			c.Steps = []writ.Step{step("pve/lxc/1", "pve/storage", "pve/lxc/1"), step("pve/lxc/2", "pve/storage")}
+			c.State = to
+			if err := tx.Move(c, model.Planned); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	k.reopen(t)
+	for _, c := range []struct {
+		name   string
+		filter store.ChangeFilter
+		want   []string
+	}{
+		{"the entity of two, newest first", store.ChangeFilter{Entity: "pve/lxc/1"}, []string{approved.ID, planned.ID}},
+		{"the entity of a second step", store.ChangeFilter{Entity: "pve/lxc/2"}, []string{planned.ID}},
+		{"what is touched", store.ChangeFilter{Entity: "pve/storage"}, []string{planned.ID}},
+		{"what nothing acts on", store.ChangeFilter{Entity: "pve/lxc"}, nil},
+		{"approved", store.ChangeFilter{Entity: "pve/lxc/1", Approved: true}, []string{approved.ID}},
+		{"approved, whatever it acts on", store.ChangeFilter{Approved: true}, []string{approved.ID}},
+		{"none approved", store.ChangeFilter{Entity: "pve/lxc/2", Approved: true}, nil},
+	} {
+		k.view(t, func(r store.Reader) error {
+			got, err := r.Changes(c.filter)
+			var ids []string
+			for _, g := range got {
+				ids = append(ids, g.ID)
+			}
+			if !slices.Equal(ids, c.want) {
+				t.Errorf("%s: got %v, want %v", c.name, ids, c.want)
 			}
 			return err
 		})
