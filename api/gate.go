@@ -21,6 +21,7 @@ type Action struct {
 	Class        writ.Class      `json:"class"`
 	Forbidden    string          `json:"forbidden" doc:"Why it never runs; empty if it may"`
 	Irreversible string          `json:"irreversible" doc:"Why there is no way back; empty if there is"`
+	FactsOf      string          `json:"facts_of" doc:"If it is a set of facts: the entities it tells of; such an action is asked for with get_facts, never proposed"`
 	Digest       writ.Digest     `json:"digest"`
 	Params       json.RawMessage `json:"params,omitempty" doc:"JSON Schema; only with one action"`
 	Source       string          `json:"source,omitempty" doc:"The definition; only with one action"`

@@ -17,6 +17,7 @@ const (
 	ActionList     = "action.list"
 	ActionGet      = "action.get"
 	SystemList     = "system.list"
+	FactsGet       = "facts.get"
 	ChangePropose  = "change.propose"
 	ChangeList     = "change.list"
 	ChangeGet      = "change.get"
@@ -49,6 +50,7 @@ func Operations() []Operation {
 		{ActionList, "GET", "/v1/actions", "All actions of the catalog"},
 		{ActionGet, "GET", "/v1/actions/{name}", "One action, with the schema of its params"},
 		{SystemList, "GET", "/v1/systems", "The systems that the executor can reach"},
+		{FactsGet, "GET", "/v1/facts", "What is known of one thing: its facts, its state and health, and the last approved change of it"},
 		{ChangePropose, "POST", "/v1/changes", "Ask for a change; nothing happens but planning and reading"},
 		{ChangeList, "GET", "/v1/changes", "Changes, newest first"},
 		{ChangeGet, "GET", "/v1/changes/{id}", "One change"},

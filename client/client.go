@@ -261,6 +261,13 @@ func pages(list string, q url.Values, ask func(call) (next string, err error)) e
 	}
 }
 
+// Facts returns what is told of one entity.
+func (c *Client) Facts(ctx context.Context, entity string) (out api.Facts, err error) {
+	q := url.Values{}
+	set(q, "entity", entity)
+	return out, c.do(ctx, call{operation: api.FactsGet, query: q}, &out)
+}
+
 // Propose asks for a change. The same key, if not "", gives the same change.
 func (c *Client) Propose(ctx context.Context, p api.Proposal, key string) (out api.Change, err error) {
 	return out, c.do(ctx, call{operation: api.ChangePropose, body: p, key: key}, &out)

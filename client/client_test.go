@@ -50,7 +50,8 @@ func dial(t *testing.T, address string) *client.Client {
 	return c
 }
 
-// TestRoutes: each method asks for its own operation, with all that it carries.
+// TestRoutes: each method asks for its own operation, with all that it carries. A
+// name stays one name, whatever is in it.
 func TestRoutes(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -72,11 +73,12 @@ func TestRoutes(t *testing.T) {
 	}
 	c := dial(t, serve(t, mux.ServeHTTP))
 	for want, call := range map[string]func() error{
-		"policy.get ? ":      func() error { _, err := c.Policy(ctx); return err },
-		"action.list ? ":     func() error { _, err := c.Actions(ctx); return err },
-		"action.get a.b? ":   func() error { _, err := c.Action(ctx, "a.b"); return err },
-		"system.list ? ":     func() error { _, err := c.Systems(ctx); return err },
-		"change.propose ? k": func() error { _, err := c.Propose(ctx, api.Proposal{}, "k"); return err },
+		"policy.get ? ":                    func() error { _, err := c.Policy(ctx); return err },
+		"action.list ? ":                   func() error { _, err := c.Actions(ctx); return err },
+		"action.get a.b? ":                 func() error { _, err := c.Action(ctx, "a.b"); return err },
+		"system.list ? ":                   func() error { _, err := c.Systems(ctx); return err },
+		"facts.get ?entity=pve%2Flxc%2F1 ": func() error { _, err := c.Facts(ctx, "pve/lxc/1"); return err },
+		"change.propose ? k":               func() error { _, err := c.Propose(ctx, api.Proposal{}, "k"); return err },
 		"change.list ?before=b&limit=5&state=done ": func() error {
 			_, err := c.Changes(ctx, client.ChangeFilter{State: "done", Before: "b", Limit: 5})
 			return err
@@ -112,8 +114,7 @@ func TestRoutes(t *testing.T) {
 		},
 		"lock.list ?released=true ": func() error { _, err := c.Locks(ctx, true); return err },
 		"health.get ? ":             func() error { _, err := c.Health(ctx); return err },
-		// A name stays one name, whatever is in it.
-		"action.get a/../b?c#d? ": func() error { _, err := c.Action(ctx, "a/../b?c#d"); return err },
+		"action.get a/../b?c#d? ":   func() error { _, err := c.Action(ctx, "a/../b?c#d"); return err },
 	} {
 		if err := call(); err != nil || seen != want {
 			t.Errorf("asked for %q, want %q: %v", seen, want, err)

@@ -85,6 +85,8 @@ func (p *program) showAction(a api.Action, source bool) error {
 		switch {
 		case a.Forbidden != "":
 			p.say("It is forbidden, also with an approval: %s", line(a.Forbidden))
+		case a.FactsOf != "":
+			p.say("It is a set of facts of %s.", line(a.FactsOf))
 		case a.Irreversible != "":
 			p.say("There is no way back: %s", line(a.Irreversible))
 		}
@@ -102,7 +104,9 @@ func (p *program) showAction(a api.Action, source bool) error {
 				p.say("  %-14s %s", "", line(s.Description))
 			}
 		}
-		if a.Forbidden == "" {
+		if a.FactsOf != "" {
+			p.say("\nAsk for it: writ facts ENTITY")
+		} else if a.Forbidden == "" {
 			p.say("\nAsk for it: writ propose %s%s", line(a.Name), line(example))
 		}
 	})

@@ -87,7 +87,7 @@ To begin, in an empty directory:   writ init   then   writ up`,
 	}
 	add(groupAsk, p.proposeCommand(), p.waitCommand(), p.cancelCommand(), p.executeCommand(), p.rollbackCommand(), p.mcpCommand(), p.connectCommand())
 	add(groupDecide, p.approveCommand(), p.rejectCommand(), p.haltCommand(), p.liftCommand(), p.reconcileCommand())
-	add(groupLook, p.listCommand(), p.showCommand(), p.artifactCommand(), p.explainCommand(), p.evidenceCommand(), p.auditCommand(), p.locksCommand(), p.haltsCommand(),
+	add(groupLook, p.listCommand(), p.showCommand(), p.artifactCommand(), p.explainCommand(), p.evidenceCommand(), p.factsCommand(), p.auditCommand(), p.locksCommand(), p.haltsCommand(),
 		p.actionsCommand(), p.policyCommand(), p.classifyCommand(), p.commandsCommand())
 	add(groupOperate, p.initCommand(), p.upCommand(), p.doctorCommand(), p.recoverCommand(), p.systemsCommand(), p.vaultCommand(),
 		p.principalsCommand(), p.tokensCommand(), p.catalogCommand(), p.versionCommand())

@@ -35,7 +35,7 @@ func TestOperations_haveVerbs(t *testing.T) {
 	g.tell(api.ChangeGet, change("executing", ""))
 	g.tell(api.ChangeWait, change("done", ""))
 	for _, args := range []string{
-		"policy", "actions", "actions mock.noop_change", "systems", "propose mock.noop_change value=x", "list", "show ID", "wait ID",
+		"policy", "actions", "actions mock.noop_change", "systems", "facts", "facts mock/demo", "propose mock.noop_change value=x", "list", "show ID", "wait ID",
 		"approve ID --yes", "reject ID --reason no", "cancel ID", "execute ID", "rollback ID", "artifact ID", "audit tail", "audit tail --follow --change ID", "audit checkpoint", "explain ID", "locks", "doctor",
 		"reconcile ID --adopt --yes", "lift ID", "halt --reason why", "halts", "lift halt_1",
 	} {
@@ -218,15 +218,20 @@ func TestShown_plain(t *testing.T) {
 	g.tell(api.HaltSet, api.Halt{ID: evil, Principal: evil, Running: []api.Running{{ChangeID: evil}, {ChangeID: evil, Halted: true}}})
 	g.tell(api.HaltLift, api.Halt{Target: evil})
 	g.tell(api.PolicyGet, api.Policy{Source: evil})
-	g.tell(api.ActionList, api.Actions{Actions: []api.Action{{Name: evil, Class: writ.Class(evil), Summary: evil}}})
+	g.tell(api.ActionList, api.Actions{Actions: []api.Action{{Name: evil, Class: writ.Class(evil), Summary: evil, FactsOf: evil}}})
 	g.tell(api.ActionGet, api.Action{Name: evil, Summary: evil, System: evil, Source: evil, Irreversible: evil,
 		Params: json.RawMessage(fmt.Sprintf(`{"properties":{%[1]q:{"type":%[1]q,"description":%[1]q,"enum":[%[1]q],"pattern":%[1]q,"default":%[1]q}},"required":[%[1]q]}`, "a\u202eb"))})
 	g.tell(api.SystemList, api.Systems{Systems: []writ.SystemInfo{{Name: evil, Kind: evil, Environment: evil}}})
+	g.tell(api.FactsGet, api.Facts{Entity: evil, ActionType: evil, Summary: evil, System: writ.SystemInfo{Name: evil, Environment: evil},
+		Facts:     []api.Fact{{Name: evil, Type: "string", Value: evil}, {Name: evil, Type: evil, Value: evil}, {Name: evil, Withheld: evil}},
+		StateHash: writ.Digest(evil), Health: api.EntityHealth{State: writ.HealthState(evil), Reasons: []string{evil}},
+		LastChange: &api.ApprovedChange{ID: evil, ActionType: evil, State: evil}, OpenChanges: []api.OpenChange{{ID: evil, ActionType: evil, State: evil}},
+		Lock: &api.Lock{ChangeID: evil, State: evil}, Dependents: api.Dependents{Why: evil}})
 	g.tell(api.EventList, api.Events{Events: []json.RawMessage{json.RawMessage("{\"sequence\":1,\"event\":\"\\u001b[2J\",\"user\":\"\u202e\U000e0041\",\"entity\":\"\\u0007\u007f\",\"reason\":\"\u009b\"}")}})
 	g.tell(api.ChangeCancel, fault.New(fault.Conflict, "%s", evil))
 	for _, args := range []string{
 		"show ID", "show ID", "list", "approve ID --yes", "artifact ID", "locks", "halts", "halt --reason x", "lift halt_1", "policy", "actions", "actions x", "actions x --source",
-		"systems", "audit tail --change x", "audit show 1", "show ID --json", "cancel ID", "cancel ID --json",
+		"systems", "facts", "facts a/b", "audit tail --change x", "audit show 1", "show ID --json", "cancel ID", "cancel ID --json",
 	} {
 		r := g.run(strings.Fields(strings.ReplaceAll(args, "ID", changeID))...)
 		for _, text := range []string{r.stdout, r.stderr} {

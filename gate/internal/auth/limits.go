@@ -61,7 +61,7 @@ func (l *Limits) Proposal(who model.Caller) error {
 	}
 	burst := float64(l.rates.ProposalsPerMinute)
 	if wait := l.take(l.proposals, who.User(), burst/60, burst); wait > 0 {
-		return exhausted(wait, "proposals_per_minute", "%s proposes more than %d changes a minute. Nothing was taken in. Propose it again in %s.", who.User(), l.rates.ProposalsPerMinute, wait)
+		return exhausted(wait, "proposals_per_minute", "%s proposes, or asks for facts, more than %d times a minute. Nothing was taken in. Ask again in %s.", who.User(), l.rates.ProposalsPerMinute, wait)
 	}
 	return nil
 }

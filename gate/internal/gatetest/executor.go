@@ -66,13 +66,34 @@ func (e *Executor) Observe(_ context.Context, sealed []byte) ([]writ.Observation
 	var all []writ.Observation
 	for _, s := range w.Envelope.Steps {
 		way := &writ.Call{Action: s.Action, System: s.System, Params: s.Params}
-		all = append(all, writ.Observation{
+		o := writ.Observation{
 			Format: writ.FormatObservation, Executor: "local", Run: w.Run, Step: s.ID, WritDigest: writ.DigestBytes(sealed),
 			ObservedAt: w.IssuedAt, Resolved: writ.Object{}, Entity: "mock/demo", Touches: []string{}, Fingerprint: "now",
 			Fields: []writ.Field{{Name: "value", From: e.found, To: "new"}}, Known: true, Refusals: []string{}, Rollback: way,
-		})
+		}
+		if a, ok := e.catalog.Action(s.Action); ok && a.IsFacts() {
+			if err := e.facts(a, &s, &o); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, o)
 	}
 	return all, nil
+}
+
+// facts tells of a value in memory.
+func (e *Executor) facts(a *catalog.Action, s *writ.Step, o *writ.Observation) (err error) {
+	seen := catalog.Seen{Found: true, Status: 200, Data: map[string]any{"value": e.found}}
+	scope := &catalog.Scope{System: s.System, Params: s.Params, Observed: map[string]catalog.Seen{"item": seen}}
+	if o.Entity, err = a.Entity(scope); err != nil {
+		return err
+	}
+	o.Fingerprint, o.Fields, o.Rollback = string(writ.DigestBytes([]byte(e.found))), []writ.Field{}, nil
+	o.Facts = &writ.Facts{Facts: []writ.Fact{}, Health: writ.Health{State: writ.HealthDegraded, Reasons: []string{e.found}}}
+	for _, f := range a.Facts(scope) {
+		o.Facts.Facts = append(o.Facts.Facts, writ.Fact{Name: f.Name, Type: f.Kind, Sensitivity: f.Sensitivity, Value: f.Text, Absent: f.Absent})
+	}
+	return nil
 }
 
 // Probe finds nothing in doubt.

@@ -78,7 +78,7 @@ func New(g *ops.Gate, log *slog.Logger, typedTools bool) (*Server, error) {
 			continue
 		}
 		for _, name := range g.Pipeline.Catalog.Names() {
-			if a, ok := g.Pipeline.Catalog.Action(name); ok && a.Forbidden == "" {
+			if a, ok := g.Pipeline.Catalog.Action(name); ok && a.Forbidden == "" && !a.IsFacts() {
 				one, args := typed(a, tool)
 				list = append(list, one)
 				server.AddTool(one, s.through(s.answer(&op, f), args))

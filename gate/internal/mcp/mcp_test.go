@@ -119,7 +119,7 @@ func TestTools_described(t *testing.T) {
 	}
 	args := map[string]any{
 		"propose_change": proposal, "describe_action": map[string]any{"name": "mock.noop_change"},
-		"get_policy": nil, "list_actions": nil, "list_systems": nil, "list_changes": map[string]any{"limit": 2},
+		"get_policy": nil, "list_actions": nil, "list_systems": nil, "get_facts": map[string]any{"entity": "mock/demo"}, "list_changes": map[string]any{"limit": 2},
 	}
 	for _, tool := range list.Tools {
 		a := tool.Annotations

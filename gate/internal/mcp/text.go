@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf16"
 
 	"writ/api"
 	"writ/fault"
@@ -30,6 +32,9 @@ func tell(out any) string {
 			if a.Forbidden != "" {
 				fmt.Fprintf(&b, " It never runs: %s", a.Forbidden)
 			}
+			if a.FactsOf != "" {
+				fmt.Fprintf(&b, " Asked for with get_facts, entity %s", a.FactsOf)
+			}
 			b.WriteString("\n")
 		}
 		b.WriteString("Next: describe_action, for its params.")
@@ -38,7 +43,13 @@ func tell(out any) string {
 		if v.Forbidden != "" {
 			fmt.Fprintf(&b, "It never runs: %s\n", v.Forbidden)
 		}
+		if v.FactsOf != "" {
+			fmt.Fprintf(&b, "Next: get_facts with an entity of the form %s", v.FactsOf)
+			break
+		}
 		fmt.Fprintf(&b, `Next: propose_change with {"steps":[{"action_type":%q,"params":{…}}]}`, v.Name)
+	case api.Facts:
+		tellFacts(&b, &v)
 	case api.Systems:
 		for _, s := range v.Systems {
 			fmt.Fprintf(&b, "%s: kind %s, environment %s\n", s.Name, s.Kind, s.Environment)
@@ -142,9 +153,27 @@ func quoted(v any) string {
 		return "?"
 	}
 	if len(data) > maxValue {
-		return strings.ToValidUTF8(string(data[:maxValue]), "") + "… (cut off)"
+		return visible(strings.ToValidUTF8(string(data[:maxValue]), "")) + "… (cut off)"
 	}
-	return string(data)
+	return visible(string(data))
+}
+
+// visible names what cannot be seen, as JSON does: an invisible or
+// direction-changing character can make a text read as another.
+func visible(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		switch {
+		case unicode.IsPrint(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
 }
 
 // next says what an agent does now. None of it invites to propose again what a

@@ -72,6 +72,7 @@ const (
 	ExecutorKeyChanged EventType = "executor.key_changed"
 	TornLineCut        EventType = "audit.torn_line_cut" // a crash left it, and nobody was told of it
 	EvidenceRead       EventType = "evidence.read"       // all of a change was handed out, to be kept elsewhere
+	FactsRead          EventType = "facts.read"          // of an entity: which were shown to whom, and which not
 	ResultGiven        EventType = "result.given"        // to whoever asked with an approval, which is used up by it
 	CopyFailed         EventType = "audit.copy_failed"   // of the checkpoint, to its second place
 	CopyWorks          EventType = "audit.copy_works"    // again, or for the first time

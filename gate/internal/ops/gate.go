@@ -55,7 +55,7 @@ func actionGet(_ context.Context, g *Gate, _ model.Caller, in *actionIn) (api.Ac
 func actionOf(a *catalog.Action) api.Action {
 	return api.Action{
 		Name: a.Name, Summary: a.Summary, System: a.System, Class: a.Class,
-		Forbidden: a.Forbidden, Irreversible: a.Irreversible, Digest: a.Digest,
+		Forbidden: a.Forbidden, Irreversible: a.Irreversible, FactsOf: a.Shape(), Digest: a.Digest,
 	}
 }
 
@@ -157,10 +157,14 @@ func lockList(ctx context.Context, g *Gate, who model.Caller, in *locksIn) (api.
 	}
 	out := api.Locks{Locks: []api.Lock{}, NextCursor: next}
 	for _, l := range locks {
-		out.Locks = append(out.Locks, api.Lock{
-			Entity: l.Entity, Kind: string(l.Kind), State: string(l.State), Fence: l.Fence,
-			ChangeID: l.ChangeID, RunID: l.RunID, TakenAt: l.TakenAt, EndedAt: l.EndedAt,
-		})
+		out.Locks = append(out.Locks, lockOf(l))
 	}
 	return out, nil
+}
+
+func lockOf(l model.Lock) api.Lock {
+	return api.Lock{
+		Entity: l.Entity, Kind: string(l.Kind), State: string(l.State), Fence: l.Fence,
+		ChangeID: l.ChangeID, RunID: l.RunID, TakenAt: l.TakenAt, EndedAt: l.EndedAt,
+	}
 }

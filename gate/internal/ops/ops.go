@@ -92,6 +92,7 @@ func All() []Op {
 		api.ActionList:     tool("list_actions", define(actionList)),
 		api.ActionGet:      tool("describe_action", define(actionGet)),
 		api.SystemList:     tool("list_systems", define(systemList)),
+		api.FactsGet:       tool("get_facts", define(factsGet)),
 		api.ChangePropose:  tool("propose_change", define(changePropose, model.Requester)),
 		api.ChangeList:     tool("list_changes", define(changeList)),
 		api.ChangeGet:      tool("get_change", define(changeGet)),

@@ -227,6 +227,9 @@ func planStep(actions *catalog.Catalog, s *model.RequestStep) (writ.Step, error)
 	if !ok {
 		return writ.Step{}, fault.New(fault.Invalid, "There is no action %.80q. \"writ actions\" lists them.", s.Action).Because("unknown_action")
 	}
+	if a.IsFacts() {
+		return writ.Step{}, fault.New(fault.Invalid, "%s is a set of facts: it changes nothing and is not proposed. Ask for the facts of an entity %s instead: writ facts ENTITY", a.Name, a.Shape()).Because("facts_only")
+	}
 	params, err := a.Params(s.Params)
 	if err != nil {
 		return writ.Step{}, fault.Wrap(fault.Invalid, err, "Step %s: %s", s.ID, fault.TextOf(err)).Because("params_refused")

@@ -42,30 +42,13 @@ func (p *Pipeline) observe(ctx context.Context, planned Planned) error {
 	if err != nil {
 		return err
 	}
-	now := p.Sys.Now()
-	w := writ.Writ{
-		Format: writ.FormatWrit, Purpose: writ.Observe, Run: p.Sys.NewID("run"), Executor: planned.executor,
-		Nonce: p.Sys.NewSecret(16), Epoch: p.Epoch, IssuedAt: writ.At(now), ExpiresAt: writ.At(now.Add(observeFor)),
-		Fences: []writ.Fence{}, Approvals: []writ.Approval{},
-		Envelope: envelope,
-	}
-	sealed, err := writ.Seal(writ.KindWrit, &w, p.Key)
+	observations, err := p.look(ctx, planned.executor, envelope)
 	if err != nil {
 		return err
-	}
-	observations, err := p.Executor.Observe(ctx, sealed)
-	if err != nil {
-		return err
-	}
-	if len(observations) != len(c.Steps) {
-		return fault.New(fault.Internal, "The executor observed %d steps of %d.", len(observations), len(c.Steps))
 	}
 	for i := range observations {
 		o, s := &observations[i], &c.Steps[i]
-		switch {
-		case o.Step != s.ID || o.Executor != planned.executor || o.Run != w.Run:
-			return fault.New(fault.Refused, "The executor answered for another step than it was asked about.").Because("other_step")
-		case o.Reason != "":
+		if o.Reason != "" {
 			return fault.New(fault.Unavailable, "Step %s could not be previewed: %s", s.ID, o.Detail).Because(o.Reason)
 		}
 		s.Entity, s.Touches, s.Resolved = o.Entity, o.Touches, o.Resolved
@@ -78,6 +61,34 @@ func (p *Pipeline) observe(ctx context.Context, planned Planned) error {
 	}
 	c.Observations = observations
 	return nil
+}
+
+// look sends an observe writ and returns the observations, one for each step.
+func (p *Pipeline) look(ctx context.Context, executor string, envelope writ.Envelope) ([]writ.Observation, error) {
+	now := p.Sys.Now()
+	w := writ.Writ{
+		Format: writ.FormatWrit, Purpose: writ.Observe, Run: p.Sys.NewID("run"), Executor: executor,
+		Nonce: p.Sys.NewSecret(16), Epoch: p.Epoch, IssuedAt: writ.At(now), ExpiresAt: writ.At(now.Add(observeFor)),
+		Fences: []writ.Fence{}, Approvals: []writ.Approval{},
+		Envelope: envelope,
+	}
+	sealed, err := writ.Seal(writ.KindWrit, &w, p.Key)
+	if err != nil {
+		return nil, err
+	}
+	observations, err := p.Executor.Observe(ctx, sealed)
+	if err != nil {
+		return nil, err
+	}
+	if len(observations) != len(envelope.Steps) {
+		return nil, fault.New(fault.Internal, "The executor observed %d steps of %d.", len(observations), len(envelope.Steps))
+	}
+	for i, o := range observations {
+		if o.Step != envelope.Steps[i].ID || o.Executor != executor || o.Run != w.Run {
+			return nil, fault.New(fault.Refused, "The executor answered for another step than it was asked about.").Because("other_step")
+		}
+	}
+	return observations, nil
 }
 
 // followsOwn reports whether a step acts on what a writing step before it acts on.

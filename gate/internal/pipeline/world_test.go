@@ -64,6 +64,14 @@ apply: [{put: "/${params.name}", json: {value: "${params.value}"}}]
 verify: [{name: value_matches, that: observed.item.found}]
 irreversible: what is burnt stays
 `,
+	"facts": `
+summary: What one value is
+class: read_only
+observe: {item: {get: "/${params.name}", absent_ok: true}}
+fingerprint: ${observed.item.etag}
+facts: {value: {value: observed.item.text, type: string}}
+health: [{that: observed.item.found, else: "it is not there"}]
+`,
 	"never": `
 summary: What nobody may do
 class: destructive

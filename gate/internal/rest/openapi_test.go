@@ -410,6 +410,8 @@ func makeExamples(g *gate) map[string]map[string]any {
 		ApprovalID: id["id"].(string), RequestedBy: "opencode", ChangeTicket: "OPS-1", RiskLevel: "low", TargetSystem: "mock", ActionType: "mock.noop_change",
 		RequestedAction: "Set the value to new", Params: writ.Object{"value": "new"}, BackupRequired: true,
 	})
+	op, _ = api.OperationOf(api.FactsGet)
+	add(api.FactsGet, map[string]any{"entity": "mock/demo"}, nil, call[any](g, "agent", "GET", op.Path+"?entity=mock/demo", ""))
 	ask(api.ChangeList, "agent", nil, nil)
 	ask(api.ActionList, "agent", nil, nil)
 	ask(api.ActionGet, "agent", map[string]any{"name": "mock.noop_change"}, nil)
