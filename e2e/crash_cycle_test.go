@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"writ"
@@ -93,6 +94,20 @@ func (c *cycle) wrong(format string, args ...any) {
 	c.problems = append(c.problems, fmt.Sprintf(format, args...))
 }
 
+// struck reports whether what does not run was killed, as only a point does that
+// it is armed with: nothing else ends a program that way.
+func (in *installation) struck() bool {
+	for _, v := range []*victim{in.acts, in.gate} {
+		if v.alive() {
+			continue
+		}
+		if s, ok := v.cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || s.Signal() != syscall.SIGKILL {
+			return false
+		}
+	}
+	return !in.up()
+}
+
 // up reports whether both programs run.
 func (in *installation) up() bool { return in.gate.alive() && in.acts.alive() }
 
@@ -128,7 +143,13 @@ func (c *cycle) finish(ctx context.Context) {
 	if !c.raise() {
 		c.t.Fatalf("a program does not start again:\n%s\n%s", c.gate.log(), c.acts.log())
 	}
-	if !c.drive(ctx) {
+	over := c.drive(ctx)
+	if !over && c.struck() { // by a point that it came to after it was driven, and before it was disarmed
+		c.killed = true
+		c.raise()
+		over = c.drive(ctx)
+	}
+	if !over {
 		c.t.Fatalf("%s does not come to its end: %s", c.kind, c.story(c.id))
 	}
 	c.pve.Release()
