@@ -113,6 +113,9 @@ func TestRoutes(t *testing.T) {
 			return err
 		},
 		"lock.list ?released=true ": func() error { _, err := c.Locks(ctx, true); return err },
+		"halt.list ?lifted=true ":   func() error { _, err := c.Halts(ctx, true); return err },
+		"halt.set ? ":               func() error { _, err := c.Halt(ctx, api.Stop{}); return err },
+		"halt.lift halt_1? ":        func() error { _, err := c.LiftHalt(ctx, "halt_1"); return err },
 		"health.get ? ":             func() error { _, err := c.Health(ctx); return err },
 		"action.get a/../b?c#d? ":   func() error { _, err := c.Action(ctx, "a/../b?c#d"); return err },
 	} {

@@ -73,6 +73,7 @@ const (
 	TornLineCut        EventType = "audit.torn_line_cut" // a crash left it, and nobody was told of it
 	EvidenceRead       EventType = "evidence.read"       // all of a change was handed out, to be kept elsewhere
 	FactsRead          EventType = "facts.read"          // of an entity: which were shown to whom, and which not
+	ApprovalMisused    EventType = "approval.misused"    // a call named an approval that is not of what it asks for
 	ResultGiven        EventType = "result.given"        // to whoever asked with an approval, which is used up by it
 	CopyFailed         EventType = "audit.copy_failed"   // of the checkpoint, to its second place
 	CopyWorks          EventType = "audit.copy_works"    // again, or for the first time

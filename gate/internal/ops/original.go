@@ -9,6 +9,7 @@ import (
 	"writ/api"
 	"writ/fault"
 	"writ/gate/internal/model"
+	"writ/gate/internal/pipeline"
 	"writ/gate/internal/store"
 )
 
@@ -72,9 +73,6 @@ const patience = 20 * time.Second
 // for now and answers with what came of it, once. Without an approval it proposes.
 func controlledExecute(ctx context.Context, g *Gate, who model.Caller, in *controlledIn) (api.ControlledResult, error) {
 	call := &in.Body
-	if call.RequestedBy != "" && call.RequestedBy != who.Name {
-		return api.ControlledResult{}, mismatch("requested_by is somebody else.")
-	}
 	a, ok := g.Pipeline.Catalog.Action(call.ActionType)
 	if ok && a.Class != writ.ReadOnly && !call.BackupRequired {
 		return api.ControlledResult{}, fault.New(fault.Invalid, "backup_required must be true: %s writes.", a.Name).Because("backup_required")
@@ -116,10 +114,17 @@ func begun(c *model.Change) bool {
 // controlled is the change that a call is about.
 func (g *Gate) controlled(ctx context.Context, who model.Caller, call *api.ControlledCall) (*model.Change, error) {
 	if call.ApprovalID == "" {
+		if foreign(who, call) {
+			return nil, mismatch("requested_by is somebody else.")
+		}
 		return g.propose(ctx, who, api.Proposal{
 			Steps:           []api.ProposedStep{{ActionType: call.ActionType, TargetSystem: call.TargetSystem, Params: call.Params}},
 			RequestedAction: call.RequestedAction, RollbackPlan: call.RollbackPlan, ChangeTicket: call.ChangeTicket, DeclaredRisk: call.RiskLevel,
 		}, "")
+	}
+	params := call.Params
+	if params == nil {
+		params = writ.Object{}
 	}
 	list, err := g.Pipeline.Changes(ctx, who, store.ChangeFilter{Requester: who.Name, Limit: countTo})
 	if err != nil {
@@ -129,46 +134,71 @@ func (g *Gate) controlled(ctx context.Context, who model.Caller, call *api.Contr
 		return c.ID == call.ApprovalID || slices.ContainsFunc(c.Approvals, func(a writ.Approval) bool { return a.ID == call.ApprovalID })
 	})
 	if i < 0 || list[i].RequestedBy != who.Principal {
-		return nil, fault.New(fault.NotFound, "There is no such approval of a change of %s.", who.User()).Because("approval_unknown")
+		why := fault.New(fault.NotFound, "There is no such approval of a change of %s.", who.User()).Because("approval_unknown")
+		return nil, g.misused(ctx, who, pipeline.Misuse{Differs: "approval_id", Params: params}, why)
 	}
-	return list[i], matches(list[i], call)
+	m := pipeline.Misuse{Change: list[i], Params: params}
+	if call.ApprovalID != list[i].ID {
+		m.Approval = call.ApprovalID
+	}
+	text := ""
+	if m.Differs, text, err = differs(list[i], who, call, params); err != nil || text == "" {
+		return list[i], err
+	}
+	return nil, g.misused(ctx, who, m, mismatch(text))
 }
 
-// matches holds a call to the change that was approved.
-func matches(c *model.Change, call *api.ControlledCall) error {
+// misused records a call with an approval that is not of what it asks for, and
+// returns why it is refused. Whoever guesses is slowed down like one who proposes.
+func (g *Gate) misused(ctx context.Context, who model.Caller, m pipeline.Misuse, why error) error {
+	if err := g.Limits.Proposal(who); err != nil {
+		return err
+	}
+	if err := g.Pipeline.Misused(ctx, who, m, why); err != nil {
+		return err
+	}
+	return why
+}
+
+// foreign reports whether a call is said to be somebody else's.
+func foreign(who model.Caller, call *api.ControlledCall) bool {
+	return call.RequestedBy != "" && call.RequestedBy != who.Name
+}
+
+// differs holds a call to the change that was approved. It returns the first
+// member that is another, and a sentence; "" if none is.
+func differs(c *model.Change, who model.Caller, call *api.ControlledCall, params writ.Object) (member, text string, err error) {
 	if len(c.Steps) != 1 {
-		return mismatch("it is of several steps.")
+		return "steps", "it is of several steps.", nil
 	}
 	s := &c.Steps[0]
-	params := call.Params
-	if params == nil {
-		params = writ.Object{}
-	}
 	was, err := writ.DigestOf(c.Request.Steps[0].Params)
 	if err != nil {
-		return err
+		return "", "", err
 	}
 	is, err := writ.DigestOf(params)
 	if err != nil {
-		return err
+		return "", "", err
 	}
 	switch {
+	case foreign(who, call):
+		return "requested_by", "requested_by is somebody else.", nil
 	case s.System != call.TargetSystem:
-		return mismatch("it is of another target_system.")
+		return "target_system", "it is of another target_system.", nil
 	case s.Action != call.ActionType:
-		return mismatch("it is of another action_type.")
+		return "action_type", "it is of another action_type.", nil
 	case string(c.Request.RequestedAction) != call.RequestedAction:
-		return mismatch("it is of another requested_action.")
+		return "requested_action", "it is of another requested_action.", nil
 	case was != is:
-		return mismatch("it is of other params.")
+		return "params", "it is of other params.", nil
 	case call.ChangeTicket != "" && call.ChangeTicket != c.Request.ChangeTicket:
-		return mismatch("it is of another change_ticket.")
+		return "change_ticket", "it is of another change_ticket.", nil
 	case call.RiskLevel != "" && c.Assessment != nil && call.RiskLevel.Rank() > c.Assessment.Level.Rank():
-		return mismatch("risk_level is above the approved one.")
+		return "risk_level", "risk_level is above the approved one.", nil
 	case call.ApprovedBy != "" && !slices.ContainsFunc(c.Approvals, func(a writ.Approval) bool { return a.ApprovedBy.Name == call.ApprovedBy }):
-		return mismatch("approved_by did not approve it.")
+		return "approved_by", "approved_by did not approve it.", nil
 	}
-	return nil
+	return "", "", nil
 }
 
 func mismatch(what string) error {

@@ -39,3 +39,31 @@ func (p *Pipeline) Give(ctx context.Context, who model.Caller, id, approval stri
 		return tx.Append(e)
 	})
 }
+
+// Misuse is a call that names an approval which is not of what it asks for.
+type Misuse struct {
+	Change   *model.Change // nil if the caller has none with that approval
+	Approval string        // of the change; "" if the change itself was named
+	Differs  string        // the first member of the call that is another
+	Params   writ.Object   // as they were asked for; only their digest is written down
+}
+
+// Misused records that a caller was refused for it. Of the call's own words
+// nothing is written down.
+func (p *Pipeline) Misused(ctx context.Context, who model.Caller, m Misuse, why error) error {
+	asked, err := writ.DigestOf(m.Params)
+	if err != nil {
+		return err
+	}
+	trouble := model.TroubleOf(why)
+	return p.update(ctx, func(tx store.Tx, now writ.Time) error {
+		c := m.Change
+		if c == nil {
+			c = &model.Change{}
+		}
+		e := p.event(c, model.ApprovalMisused, who.User(), now)
+		e.ApprovalID, e.InputHash, e.Status, e.Reason = m.Approval, asked, string(trouble.Code), trouble.Reason
+		e.Detail["differs"] = m.Differs
+		return tx.Append(e)
+	})
+}

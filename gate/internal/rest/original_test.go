@@ -76,6 +76,21 @@ func TestExecute_original(t *testing.T) {
 	if p := g.refused(execute("", nil)); p.Status != http.StatusUnauthorized {
 		t.Errorf("without a token: %+v", p)
 	}
+	// Each is recorded, and with none of the caller's own words.
+	events := string(mustJSON(t, call[api.Events](g, "auditor", "GET", "/v1/events?change="+change, "").Events))
+	for _, member := range []string{"target_system", "action_type", "requested_action", "params", "change_ticket", "risk_level", "approved_by", "requested_by"} {
+		if !strings.Contains(events, `"differs":"`+member+`"`) {
+			t.Errorf("no event says that %s differed", member)
+		}
+	}
+	if n := strings.Count(events, `"event":"approval.misused"`); n != 9 || strings.Contains(events, "OPS-2") || strings.Contains(events, "newer") ||
+		strings.Count(events, `"approval_id":"`+approval+`"`) < n {
+		t.Errorf("%d calls with an approval of something else are recorded: %s", n, events)
+	}
+	others := string(mustJSON(t, call[api.Events](g, "auditor", "GET", "/v1/events?principal=agent:codex", "").Events))
+	if strings.Count(others, `"reason":"approval_unknown"`) != 1 || strings.Contains(others, approval) {
+		t.Errorf("somebody else's approval: %s", others)
+	}
 	got := call[api.ControlledResult](g, "agent", "POST", "/controlled-execution/execute", controlled(t, map[string]any{"approval_id": approval, "approved_by": "ana"}))
 	if got.ChangeID != change || got.ApprovalID != approval || got.ExecutionStatus != "done" || got.ExecutionMode != "scoped_write" || !got.Changed ||
 		got.RequestedBy != "opencode" || got.ApprovedBy != "ana" || got.BackupReference == "" || got.VerificationResult != "passed" || got.RollbackReference == "" || got.RunID == "" {
