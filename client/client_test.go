@@ -52,6 +52,8 @@ func dial(t *testing.T, address string) *client.Client {
 
 // TestRoutes: each method asks for its own operation, with all that it carries. A
 // name stays one name, whatever is in it.
+//
+// Long on purpose: one row a method.
 func TestRoutes(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
