@@ -102,7 +102,7 @@ func (p *program) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	listeners, err := p.listen(c.Listen)
+	listeners, err := p.listen(c.Listen, c.Limits)
 	if err != nil {
 		return err
 	}
@@ -237,7 +237,7 @@ func loadCatalog(dir string) (*catalog.Catalog, error) {
 }
 
 // listen opens the places where the gate answers.
-func (p *program) listen(where config.Listen) ([]net.Listener, error) {
+func (p *program) listen(where config.Listen, limits config.Limits) ([]net.Listener, error) {
 	var all []net.Listener
 	if where.Socket != "" {
 		// What lies there is left over: another gate would hold the audit file.
@@ -248,7 +248,7 @@ func (p *program) listen(where config.Listen) ([]net.Listener, error) {
 		if err != nil {
 			return nil, fault.Wrap(fault.Unavailable, err, "The gate cannot listen on %s. Is there a directory for it, and is no other file in its place?", where.Socket)
 		}
-		all = append(all, l)
+		all = append(all, p.crowd(l, limits))
 		if err := os.Chmod(where.Socket, 0o600); err != nil {
 			return nil, fault.Wrap(fault.Unavailable, err, "The socket %s cannot be made private.", where.Socket)
 		}
@@ -258,6 +258,7 @@ func (p *program) listen(where config.Listen) ([]net.Listener, error) {
 		if err != nil {
 			return nil, fault.Wrap(fault.Unavailable, err, "The gate cannot listen on %s. Is something else there?", where.TCP)
 		}
+		l = p.crowd(l, limits)
 		if where.TLS.Cert != "" {
 			if l, err = p.encrypted(l, where.TLS); err != nil {
 				return nil, err
@@ -268,4 +269,10 @@ func (p *program) listen(where config.Listen) ([]net.Listener, error) {
 		all = append(all, l)
 	}
 	return all, nil
+}
+
+// crowd bounds the connections of a listener. Each has its own bound: whatever
+// is open over TCP, the socket of this machine answers.
+func (p *program) crowd(l net.Listener, limits config.Limits) net.Listener {
+	return &rest.Crowd{Listener: l, All: int(limits.Connections), PerAddress: int(limits.ConnectionsPerAddress), Log: p.sys.Log}
 }

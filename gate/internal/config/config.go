@@ -72,10 +72,14 @@ type MCP struct {
 	TypedTools bool `yaml:"typed_tools"`
 }
 
-// Limits is how much each principal may ask.
+// Limits is how much each principal may ask, and how many may be connected.
 type Limits struct {
 	auth.Rates  `yaml:",inline"`
 	OpenChanges int64 `yaml:"open_changes"` // that have not ended; 0: any number
+	// Connections is how many each of socket and tcp has open at once;
+	// ConnectionsPerAddress, how many of these to one address of another machine.
+	Connections           int64 `yaml:"connections"`
+	ConnectionsPerAddress int64 `yaml:"connections_per_address"`
 }
 
 // Checkpoint says how the audit is signed. A copy out of reach of whoever may
@@ -161,7 +165,7 @@ func Load(dir string) (*Config, error) {
 		return nil, fault.Wrap(fault.Invalid, err, "%s cannot be read. See what is wrong with it: writ doctor", path)
 	}
 	c := &Config{Dir: dir, Digest: writ.DigestBytes(data), Policy: "policy.yaml", Audit: "audit", Checkpoint: Checkpoint{Every: 5 * time.Second}, FirstAnswer: 800 * time.Millisecond, Epoch: 1,
-		Limits: Limits{auth.Rates{RequestsPerSecond: 100, ProposalsPerMinute: 120}, 200}}
+		Limits: Limits{Rates: auth.Rates{RequestsPerSecond: 100, ProposalsPerMinute: 120}, OpenChanges: 200, Connections: 1024, ConnectionsPerAddress: 128}}
 	if err := yaml.Load(data, c, yaml.WithKnownFields()); err != nil {
 		return nil, fault.Wrap(fault.Invalid, err, "%s is not valid: %v", path, err)
 	}
@@ -223,6 +227,8 @@ func (c *Config) check() []string {
 	wrong(l.RequestsPerSecond >= 1 && l.RequestsPerSecond <= maxRate, "limits.requests_per_second: %d is not 1 to %d", l.RequestsPerSecond, maxRate)
 	wrong(l.ProposalsPerMinute >= 1 && l.ProposalsPerMinute <= maxRate, "limits.proposals_per_minute: %d is not 1 to %d", l.ProposalsPerMinute, maxRate)
 	wrong(l.OpenChanges >= 0 && l.OpenChanges <= maxRate, "limits.open_changes: %d is not 0 to %d", l.OpenChanges, maxRate)
+	wrong(l.Connections >= 1 && l.Connections <= maxRate, "limits.connections: %d is not 1 to %d", l.Connections, maxRate)
+	wrong(l.ConnectionsPerAddress >= 1 && l.ConnectionsPerAddress <= maxRate, "limits.connections_per_address: %d is not 1 to %d", l.ConnectionsPerAddress, maxRate)
 	wrong(c.Epoch >= 1 && c.Epoch <= maxEpoch, "epoch: %d is not 1 to %d", c.Epoch, maxEpoch)
 	return problems
 }

@@ -51,7 +51,7 @@ func TestLoad_defaults(t *testing.T) {
 	if c.Digest != writ.DigestBytes([]byte(text)) {
 		t.Errorf("the digest is %s", c.Digest)
 	}
-	if c.Limits.RequestsPerSecond != 100 || c.Limits.ProposalsPerMinute != 120 || c.Limits.OpenChanges != 200 {
+	if c.Limits.RequestsPerSecond != 100 || c.Limits.ProposalsPerMinute != 120 || c.Limits.OpenChanges != 200 || c.Limits.Connections != 1024 || c.Limits.ConnectionsPerAddress != 128 {
 		t.Errorf("%+v", c.Limits)
 	}
 	if c.Catalog != "" || c.Audit != filepath.Join(dir, "audit") || c.FirstAnswer != 800*time.Millisecond || c.Epoch != 1 {
@@ -68,13 +68,13 @@ executor: {name: "A B", key: "c2hvcnQ="}
 policy: ""
 audit: ""
 first_answer: 1h
-limits: {requests_per_second: 0, proposals_per_minute: -1, open_changes: 2000000}
+limits: {requests_per_second: 0, proposals_per_minute: -1, open_changes: 2000000, connections: 0, connections_per_address: -1}
 epoch: 0
 `)
 	if err == nil {
 		t.Fatal("it was accepted")
 	}
-	for _, want := range []string{"listen.socket:", "listen.tcp:", "hosts[0]:", "executor.name:", "executor.socket:", "executor.key:", "policy:", "audit:", "first_answer:", "limits.requests_per_second:", "limits.proposals_per_minute:", "limits.open_changes:", "epoch:"} {
+	for _, want := range []string{"listen.socket:", "listen.tcp:", "hosts[0]:", "executor.name:", "executor.socket:", "executor.key:", "policy:", "audit:", "first_answer:", "limits.requests_per_second:", "limits.proposals_per_minute:", "limits.open_changes:", "limits.connections:", "limits.connections_per_address:", "epoch:"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the error lacks %q:\n%v", want, err)
 		}

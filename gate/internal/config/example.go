@@ -49,6 +49,8 @@ limits:                        # of each principal by itself; beyond them it is 
   requests_per_second: 100     # twice as many at once
   proposals_per_minute: 120    # as many at once
   open_changes: 200            # that have not ended; 0 sets no limit
+  connections: 1024            # open at once, on the socket and over tcp each; further ones are closed
+  connections_per_address: 128 # of these, to one address of another machine
 
 mcp:
   typed_tools: false           # true: each action is a tool as well, controlled_execution_SYSTEM_ACTION, which proposes it
