@@ -55,7 +55,9 @@ func (r *actionReader) facts() {
 func (r *actionReader) factRules() {
 	a, o := r.a, r.o
 	if !a.IsFacts() {
-		if h := o.get("health"); h != nil {
+		if f := o.get("facts"); f != nil {
+			f.fail("there is no fact; add one or take this out")
+		} else if h := o.get("health"); h != nil {
 			h.fail("health belongs to facts; add facts or take this out")
 		}
 		return

@@ -93,6 +93,10 @@ func TestLoad_refusesFacts(t *testing.T) {
 			}
 		})
 	}
+	none := shelf[:strings.Index(shelf, "facts:\n")] + "facts: {}\n" + shelf[strings.Index(shelf, "health:\n"):]
+	if all := strings.Join(problems(t, map[string]string{"a.yaml": none}), "\n"); !strings.Contains(all, "there is no fact") {
+		t.Errorf("no fact: %s", all)
+	}
 	if _, err := load(map[string]string{"a.yaml": shelf}); err != nil {
 		t.Errorf("unbroken: %v", err)
 	}

@@ -7,8 +7,10 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"unicode"
 
 	"writ/catalog"
+	"writ/fault"
 )
 
 // FuzzLoad wants the loader to answer every file with a catalog or with
@@ -16,6 +18,7 @@ import (
 func FuzzLoad(f *testing.F) {
 	f.Add(base, "shop.*: {ceiling: 7}\n")
 	f.Add(loose, "")
+	f.Add(shelf, "")
 	f.Add("a: &x [*x]\n", "b: !!binary x\n")
 	f.Add("{{{{", "[]")
 	f.Add("? [a]\n: b\n", "~")
@@ -51,6 +54,37 @@ func FuzzLoad(f *testing.F) {
 		}
 		if !slices.IsSortedFunc(found, func(a, b catalog.Problem) int { return strings.Compare(a.File, b.File) }) {
 			t.Error("the problems are not sorted")
+		}
+	})
+}
+
+// FuzzFactsOf: whatever is asked for, the params that are read from a name lead
+// back to exactly that name, or nothing is found.
+func FuzzFactsOf(f *testing.F) {
+	for _, entity := range []string{
+		"proxmox/pve/lxc/121", "proxmox/pve/lxc/0121", "npm/proxy-hosts/3", "netbox/ipam/prefixes/12", "netbox/ipam/0/2001:db8::1", "netbox/extras/tags/x",
+		"file/docs/a/b.md", "file/docs/../x.md", "mock/demo", "mock//demo", "mock/${system}", "a/\x00", "/", "", "mock/demo\n",
+	} {
+		f.Add(entity)
+	}
+	c, err := catalog.Load(catalog.Builtin())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, entity string) {
+		system, _, _ := strings.Cut(entity, "/")
+		for _, kind := range []string{"proxmox", "netbox", "npm", "file", "mock", "none"} {
+			a, params, err := c.FactsOf(kind, entity)
+			if err != nil {
+				if a != nil || params != nil || fault.TextOf(err) == "" {
+					t.Errorf("%q: %v, %v and %v", entity, a, params, err)
+				}
+				continue
+			}
+			again, err := a.Entity(&catalog.Scope{System: system, Params: params})
+			if err != nil || again != entity || strings.ContainsFunc(entity, unicode.IsControl) {
+				t.Errorf("%q became %v, which is %q, %v", entity, params, again, err)
+			}
 		}
 	})
 }

@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -116,9 +117,14 @@ func (p *Policy) Shows(who Reader, f Fact) Shown {
 	return s
 }
 
+var emptySection = regexp.MustCompile(`(?m)^["']?facts["']?\s*:`)
+
 // readFacts checks the section about facts.
 func (p *Policy) readFacts(text *factsText) (problems []string) {
 	if text == nil {
+		if emptySection.Match(p.source) { // a section whose rules were taken out shows nothing, and not everything
+			return []string{"facts: the section is empty; give it rules and examples, or leave it out"}
+		}
 		return nil
 	}
 	env, err := cel.NewEnv(

@@ -89,6 +89,16 @@ func TestParse_factProblems(t *testing.T) {
 	}
 }
 
+// TestParse_emptyFacts: a section whose rules were taken out is not taken for none.
+func TestParse_emptyFacts(t *testing.T) {
+	t.Parallel()
+	for _, section := range []string{"facts:\n", "facts: null\n", "facts: ~\n", "\"facts\":\n  # rules: []\n", "facts: {}\n"} {
+		if _, err := policy.Parse([]byte(small + section)); err == nil || !strings.Contains(fault.TextOf(err), "facts") {
+			t.Errorf("%q: %v", section, err)
+		}
+	}
+}
+
 // TestShipped_facts: the shipped policy shows what is not secret, as it says.
 func TestShipped_facts(t *testing.T) {
 	t.Parallel()
