@@ -78,9 +78,9 @@ var notOurs = map[string]string{
 	"caching sep-2549-prompts-list-caching-hints":             noPrompts,
 	"server-stateless sep-2575-server-sends-prompts-list-changed-on-subscription": noPrompts,
 	"server-stateless sep-2575-server-sends-tools-list-changed-on-subscription":   "the list of tools does not change while a gate runs",
-	"server-sse-polling": noSessions,
-	"server-sse-multiple-streams server-sse-multiple-streams-session": noSessions,
-	"http-custom-header-server-validation":                            "no param of a tool is also a header",
+	"server-session-lifecycle server-session-delete-accepted":                     noSessions,
+	"server-session-lifecycle server-session-terminated-returns-404":              noSessions,
+	"http-custom-header-server-validation":                                        "no param of a tool is also a header",
 }
 
 // always is what has to pass also where the rest of a scenario does not apply.

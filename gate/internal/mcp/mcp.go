@@ -141,6 +141,8 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, who model.Caller)
 		reply(w, http.StatusOK, body, -32700, err)
 		return
 	}
+	s.remember(w, body)
+	who.Session = remembered(r).With(who.Session)
 	r = r.WithContext(context.WithValue(r.Context(), callerKey{}, calling{who, tooMuch}))
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	s.handler.ServeHTTP(w, r)
