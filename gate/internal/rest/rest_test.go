@@ -221,8 +221,8 @@ func TestHealth(t *testing.T) {
 	fails("trust", "writ-executor set-gate-key ")
 	g.executor.Leave(fault.New(fault.Unavailable, "The executor does not answer."))
 	fails("executor", "writ up")
-	g.executor.Leave(fault.New(fault.Refused, "It signs with another key.").Because("untrusted_key"))
-	fails("executor", "gate.yaml")
+	g.executor.Leave(fault.New(fault.Refused, "It signs with another key. Run: writ-executor doctor --dir EXECUTOR").Because("untrusted_key"))
+	fails("executor", "writ-executor doctor")
 }
 
 func TestActions(t *testing.T) {
