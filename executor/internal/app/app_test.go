@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -328,7 +329,8 @@ func TestRun_refusesToStart(t *testing.T) {
 		"unknown kind": {func(dir string) error {
 			return appendTo(filepath.Join(dir, "executor.yaml"), "systems: [{name: a, kind: abacus, environment: lab}]\n")
 		}, "There is no kind of system \"abacus\""},
-		"no catalog": {func(dir string) error { return appendTo(filepath.Join(dir, "executor.yaml"), "catalog: nowhere\n") }, "nowhere"},
+		"a catalog of all": {func(dir string) error { return openCatalog(dir) }, "chmod go-w "},
+		"no catalog":       {func(dir string) error { return appendTo(filepath.Join(dir, "executor.yaml"), "catalog: nowhere\n") }, "nowhere"},
 	} {
 		dir, _ := initialised(t)
 		if err := c.spoil(dir); err != nil {
@@ -339,6 +341,16 @@ func TestRun_refusesToStart(t *testing.T) {
 			t.Errorf("%s: ended with %d: %s", name, status, stderr)
 		}
 	}
+}
+
+// openCatalog gives it a catalog that anybody can get to and write to.
+func openCatalog(dir string) error {
+	place := dir + ".actions"
+	err := os.Mkdir(place, 0o700)
+	for up := filepath.Dir(dir); err == nil && up != os.TempDir() && up != "/"; up = filepath.Dir(up) {
+		err = os.Chmod(up, 0o755)
+	}
+	return errors.Join(err, os.Chmod(place, 0o777), appendTo(filepath.Join(dir, "executor.yaml"), "catalog: "+place+"\n"))
 }
 
 func link(file string) error {

@@ -349,6 +349,9 @@ func loadCatalog(c *config.Config) (*catalog.Catalog, error) {
 	files, place := catalog.Builtin(), "that is shipped"
 	if c.Catalog != "" {
 		files, place = os.DirFS(c.Path(c.Catalog)), c.Path(c.Catalog)
+		if err := disk.Trusted(place); err != nil {
+			return nil, err
+		}
 	}
 	actions, err := catalog.Load(files)
 	if err != nil {

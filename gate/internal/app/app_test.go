@@ -268,6 +268,7 @@ func TestRun_refuses(t *testing.T) {
 		"spoilt audit":      {func(h *home) error { return spoilt(h) }, "audit"},
 		"unknown setting":   {func(h *home) error { return appendTo(h.path("gate.yaml"), "\nfast: true\n") }, "fast"},
 		"bad catalog":       {func(h *home) error { return badCatalog(h) }, "catalog"},
+		"catalog of all":    {func(h *home) error { return openCatalog(h) }, "chmod go-w "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -327,6 +328,17 @@ func badCatalog(h *home) error {
 		return err
 	}
 	return os.WriteFile(h.path("gate.yaml"), bytes.Replace(data, []byte(`catalog: ""`), []byte(`catalog: "actions"`), 1), 0o600)
+}
+
+// openCatalog gives it a catalog that anybody can get to and write to.
+func openCatalog(h *home) error {
+	place := h.path("") + ".actions"
+	err := errors.Join(os.Mkdir(place, 0o700), os.Chmod(place, 0o777))
+	for up := filepath.Dir(place); err == nil && up != os.TempDir() && up != "/"; up = filepath.Dir(up) {
+		err = os.Chmod(up, 0o755)
+	}
+	data, e := os.ReadFile(h.path("gate.yaml"))
+	return errors.Join(err, e, os.WriteFile(h.path("gate.yaml"), bytes.Replace(data, []byte(`catalog: ""`), []byte(`catalog: "`+place+`"`), 1), 0o600))
 }
 
 // spoilt makes an audit that is none.

@@ -227,6 +227,9 @@ func (p *program) load() (*loaded, error) {
 func loadCatalog(dir string) (*catalog.Catalog, error) {
 	files := catalog.Builtin()
 	if dir != "" {
+		if err := disk.Trusted(dir); err != nil {
+			return nil, err
+		}
 		files = os.DirFS(dir)
 	}
 	c, err := catalog.Load(files)
