@@ -1,6 +1,7 @@
 // Package disk says whether a disk will do for what has to be on it before
-// anything may be done, keeps room on it for what has to be written afterwards,
-// and replaces files so that no crash leaves half of one.
+// anything may be done, and who else may write to what is read from it; it keeps
+// room for what has to be written afterwards, and replaces files so that no crash
+// leaves half of one.
 package disk
 
 import (
