@@ -82,7 +82,7 @@ func (c *cycle) judgeEffects(ctx context.Context, ch api.Change) {
 	if c.undo != "" {
 		u, err := c.alice.Change(ctx, c.undo)
 		undone = err == nil && u.State == "done"
-		undoubted = err == nil && u.State != "unknown" // of which either may be true
+		undoubted = err == nil && u.State != "unknown" && c.late != c.undo // of which either may be true
 	}
 	for i := range c.values {
 		there = there || c.present(i)

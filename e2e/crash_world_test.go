@@ -113,7 +113,8 @@ func newInstallation(t *testing.T, bin string) *installation {
 		"systems", "add", "proxmox", "--pin", hex.EncodeToString(pin[:]))
 	in.edit("catalog/settings.yaml", "writable_vmids: []", "writable_vmids: ["+strings.Join(ids, ", ")+"]", "nodes: []", "nodes: [pve]")
 	in.edit("gate/policy.yaml", "valid: 5m", "valid: 20s", "irreversible_allowed: []", "irreversible_allowed: [proxmox.create_lxc]")
-	in.edit("gate/gate.yaml", "every: 5s", "every: 200ms", "proposals_per_minute: 120", "proposals_per_minute: 100000")
+	in.edit("gate/gate.yaml", "every: 5s", "every: 200ms", "proposals_per_minute: 120", "proposals_per_minute: 100000",
+		"requests_per_second: 100", "requests_per_second: 100000")
 	in.edit("executor/executor.yaml", "observe_per_minute: 600", "observe_per_minute: 100000")
 	in.agent, in.alice = in.caller("agent"), in.caller("alice")
 	in.gate = &victim{in: in, name: "gate", args: []string{"run", "--dir", in.path("gate")}}
