@@ -287,15 +287,18 @@ func (b *bundle) readWrit() error {
 		}
 		return nil
 	}
-	valid := writ.Keyring{} // when the events were written that tell of it
+	var known ledger.Signers // to the gate when it wrote down the writ
 	for _, t := range b.events {
-		if key := b.gate.At(t.Sequence); t.Detail.WritDigest != "" {
-			valid[writ.KeyID(key)] = key
+		if t.Detail.WritDigest != "" {
+			known = b.gate.At(t.Sequence)
 		}
 	}
 	b.writ = new(writ.Writ)
-	if err := writ.Open(writ.KindWrit, sealed, valid, b.writ); err != nil {
+	if err := writ.Open(writ.KindWrit, sealed, known.Keyring(), b.writ); err != nil {
 		return wrong(err, "the writ is refused (%s)", fault.TextOf(err))
+	}
+	if !known.Valid(writ.SealedBy(sealed), b.writ.IssuedAt) {
+		return wrong(nil, "the writ is signed with a key of the gate that another one had followed before it was issued")
 	}
 	digest, err := b.writ.Envelope.Digest()
 	if err != nil || digest != writ.DigestBytes(b.files[Envelope]) || !slices.Contains(claimed, writ.DigestBytes(sealed)) {

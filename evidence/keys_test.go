@@ -108,8 +108,17 @@ func TestVerify_gateKeyChanged(t *testing.T) {
 	for i, e := range events {
 		lines[i] = []byte(e.Line)
 	}
-	for after, reason := range map[int]string{6: "", 4: "", 3: "bad_evidence", 0: "bad_evidence"} { // event 4 tells of the writ
-		dir := turned(t, "gate", lines, after, at.Time)
+	for _, c := range []struct {
+		after  int
+		when   time.Duration // after the writ was issued
+		reason string
+	}{
+		{6, time.Minute, ""}, {4, time.Minute, ""}, // event 4 tells of the writ
+		{3, time.Minute, ""}, // and was written anew, as after a recovery
+		{3, -time.Minute, "bad_evidence"}, {0, -time.Minute, "bad_evidence"},
+	} {
+		after, reason := c.after, c.reason
+		dir := turned(t, "gate", lines, after, at.Add(c.when))
 		r, err := ledger.Read(dir)
 		if err != nil {
 			t.Fatal(err)

@@ -3,6 +3,8 @@ package ledger
 import (
 	"crypto/ed25519"
 	"encoding/base64"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -138,25 +140,50 @@ func (s Signer) from() (events int64, origin string) {
 	return 0, ""
 }
 
-// At returns the key that was valid for an event of the ledger of the keys.
-func (s Signers) At(event int64) ed25519.PublicKey {
+// At returns the keys up to the one that was valid for an event of their ledger.
+func (s Signers) At(event int64) Signers {
 	at := 0
 	for i, one := range s {
 		if before, _ := one.from(); before < event {
 			at = i
 		}
 	}
-	return s[at].Key
+	return s[:at+1]
 }
 
-// ReadSigners returns the keys that signed the ledger in a directory.
-func ReadSigners(dir string) (Signers, error) {
-	r, err := Read(dir)
+// Valid reports whether the key with an id was the one that signs at a time.
+func (s Signers) Valid(id string, t writ.Time) bool {
+	at := s.Find(id)
+	return at >= 0 && (at+1 == len(s) || !t.After(s[at+1].Since.Time))
+}
+
+// ReadSigners returns the keys that signed the ledger in a directory, after those
+// of ledgers that were set aside beside it, as audit.before-1. One of those that
+// cannot be read proves nothing.
+func ReadSigners(dir string) (all Signers, err error) {
+	beside, err := os.ReadDir(filepath.Dir(dir))
 	if err != nil {
-		return nil, err
+		return nil, fault.Wrap(fault.Unavailable, err, "The directory of %s cannot be listed.", dir)
 	}
-	defer r.Close()
-	return signersOf(r.v.segments)
+	add := func(dir string) error {
+		r, err := Read(dir)
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		some, err := signersOf(r.v.segments)
+		if err == nil && all.Find(writ.KeyID(some[0].Key)) >= 0 {
+			some = some[1:] // it went on with the key of before
+		}
+		all = append(all, some...)
+		return err
+	}
+	for _, e := range beside {
+		if strings.HasPrefix(e.Name(), filepath.Base(dir)+".before-") {
+			_ = add(filepath.Join(filepath.Dir(dir), e.Name())) // what it proves is all that is lost
+		}
+	}
+	return all, add(dir)
 }
 
 func signersOf(segments []*segment) (all Signers, err error) {

@@ -21,6 +21,7 @@ import (
 type Rules struct {
 	Executor         string
 	Keys             writ.Keyring // of gates
+	Former           writ.Keyring // of gates of before, whose writs are settled and never taken
 	Approvers        []string     // the people whose approvals count
 	Systems          []writ.SystemInfo
 	Catalog          *catalog.Catalog
@@ -155,7 +156,11 @@ func (d *Door) ready() error {
 func (d *Door) Reopen(sealed []byte) (Admitted, error) {
 	rules := d.Rules()
 	w := new(writ.Writ)
-	if err := writ.Open(writ.KindWrit, sealed, rules.Keys, w); err != nil {
+	err := writ.Open(writ.KindWrit, sealed, rules.Keys, w)
+	if fault.ReasonOf(err) == "unknown_key" {
+		err = writ.Open(writ.KindWrit, sealed, rules.Former, w)
+	}
+	if err != nil {
 		return Admitted{}, err
 	}
 	work := &work{writ: w, digest: writ.DigestBytes(sealed), rules: rules, release: func() {}, interrupted: true}

@@ -508,7 +508,8 @@ func TestTrust_commands(t *testing.T) {
 		}
 	}
 	content, err := os.ReadFile(filepath.Join(dir, "executor.yaml"))
-	if err != nil || !strings.Contains(string(content), "- mara\n- otto\n") || strings.Count(string(content), "=\n") != 1 {
+	keys := "\ngate_keys:\n- " + base64.StdEncoding.EncodeToString(public) + "\nformer_gate_keys:\n- "
+	if err != nil || !strings.Contains(string(content), "- mara\n- otto\n") || !strings.Contains(string(content), keys) || strings.Count(string(content), "=\n") != 2 {
 		t.Errorf("executor.yaml: %v\n%s", err, content)
 	}
 	ok(t, dir, "", "remove-approver", "mara")

@@ -106,7 +106,7 @@ func setGateKeyCommand(dir *string) *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return edit(cmd.Context(), *dir, func(c *config.Config) error {
-				c.GateKeys = []string{args[0]}
+				c.SetGateKey(args[0])
 				return nil
 			})
 		},

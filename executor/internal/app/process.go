@@ -117,7 +117,7 @@ func start(ctx context.Context, dir string, stderr io.Writer) (*process, error) 
 	if p.journal, err = p.openJournal(ctx, s); err != nil {
 		return nil, errors.Join(err, p.release())
 	}
-	if p.signers, err = signers(c); err != nil {
+	if p.signers, err = ledger.ReadSigners(c.Path(config.AuditDir)); err != nil {
 		return nil, errors.Join(err, p.journal.Close(), p.release())
 	}
 	p.vault = vault.New(vaultConfig(c))
@@ -174,7 +174,7 @@ func (p *process) use(ctx context.Context, c *config.Config, act journal.Act) er
 	if err != nil {
 		return err
 	}
-	keys, err := c.Keys()
+	keys, former, err := c.Keys()
 	if err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func (p *process) use(ctx context.Context, c *config.Config, act journal.Act) er
 	}
 	p.config = c
 	p.door.Use(admit.Rules{
-		Executor: c.Executor, Keys: writ.NewKeyring(keys...), Approvers: c.Approvers, Systems: p.systems.infos(),
+		Executor: c.Executor, Keys: writ.NewKeyring(keys...), Former: writ.NewKeyring(former...), Approvers: c.Approvers, Systems: p.systems.infos(),
 		Catalog: actions, ObservePerMinute: c.Limits.ObservePerMinute,
 	})
 	return nil

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -100,28 +99,6 @@ func newKey(file string) (ed25519.PrivateKey, error) {
 		return nil, fault.Wrap(fault.Internal, err, "No key could be made.")
 	}
 	return ed25519.NewKeyFromSeed(seed), datadir.Replace(file, []byte(base64.StdEncoding.EncodeToString(seed)+"\n"))
-}
-
-// signers returns the keys that the executor signed with, by its audit and those
-// that were set aside, and the present one. What was set aside and cannot be read
-// proves nothing.
-func signers(c *config.Config) (all ledger.Signers, err error) {
-	dirs, err := filepath.Glob(c.Path(config.AuditDir) + ".before-*")
-	if err != nil {
-		return nil, err
-	}
-	for _, dir := range append(dirs, c.Path(config.AuditDir)) {
-		some, err := ledger.ReadSigners(dir)
-		if err != nil && dir == c.Path(config.AuditDir) {
-			return nil, err
-		}
-		for _, one := range some {
-			if all.Find(writ.KeyID(one.Key)) < 0 {
-				all = append(all, one)
-			}
-		}
-	}
-	return all, nil
 }
 
 // former returns the keys but the last, each with what proves the next.

@@ -32,10 +32,12 @@ const (
 
 // Config is executor.yaml. A path in it is absolute or seen from its directory.
 type Config struct {
-	Dir       string   `yaml:"-"`
-	Executor  string   `yaml:"executor"`  // the name that writs are made out to
-	Socket    string   `yaml:"socket"`    // where the gate reaches the executor
-	GateKeys  []string `yaml:"gate_keys"` // public keys in base64 whose writs are taken
+	Dir      string   `yaml:"-"`
+	Executor string   `yaml:"executor"`  // the name that writs are made out to
+	Socket   string   `yaml:"socket"`    // where the gate reaches the executor
+	GateKeys []string `yaml:"gate_keys"` // public keys in base64 whose writs are taken
+	// Former are those of before: what their writs began is settled, and none is taken.
+	Former    []string `yaml:"former_gate_keys,omitempty"`
 	Approvers []string `yaml:"approvers"` // people whose approvals count; none: nothing is written
 	Catalog   string   `yaml:"catalog"`   // directory; "" is the shipped catalog
 	Backups   string   `yaml:"backups"`
@@ -131,10 +133,27 @@ func (c *Config) Path(name string) string {
 	return filepath.Join(c.Dir, name)
 }
 
-// Keys returns the public keys whose writs are taken.
-func (c *Config) Keys() ([]ed25519.PublicKey, error) {
-	var keys []ed25519.PublicKey
-	for _, text := range c.GateKeys {
+// Keys returns the public keys whose writs are taken, and those of before.
+func (c *Config) Keys() (keys, former []ed25519.PublicKey, err error) {
+	if keys, err = parse(c.GateKeys); err == nil {
+		former, err = parse(c.Former)
+	}
+	return keys, former, err
+}
+
+// SetGateKey makes a key the only one whose writs are taken.
+func (c *Config) SetGateKey(key string) {
+	for _, old := range c.GateKeys {
+		if !slices.Contains(c.Former, old) {
+			c.Former = append(c.Former, old)
+		}
+	}
+	c.GateKeys = []string{key}
+	c.Former = slices.DeleteFunc(c.Former, func(old string) bool { return old == key })
+}
+
+func parse(texts []string) (keys []ed25519.PublicKey, err error) {
+	for _, text := range texts {
 		key, err := base64.StdEncoding.Strict().DecodeString(text)
 		if err != nil || len(key) != ed25519.PublicKeySize {
 			return nil, fault.Wrap(fault.Invalid, err, "A gate's public key is 32 bytes in base64.")
@@ -171,8 +190,8 @@ func (c *Config) check() []string {
 	for _, socket := range []string{c.Path(c.Socket), c.Path(AdminSocket)} {
 		must(len(socket) <= maxSocket, "socket: %s has %d bytes, more than the %d of a Unix socket: choose a shorter directory", socket, len(socket), maxSocket)
 	}
-	_, err := c.Keys()
-	must(err == nil, "gate_keys: each is a gate's public key, 32 bytes in base64")
+	_, _, err := c.Keys()
+	must(err == nil, "gate_keys, former_gate_keys: each is a gate's public key, 32 bytes in base64")
 	for i, a := range c.Approvers {
 		must(a != "" && strings.TrimSpace(a) == a, "approvers[%d]: %q is no name", i, a)
 		must(slices.Index(c.Approvers, a) == i, "approvers[%d]: %q stands twice", i, a)

@@ -42,7 +42,7 @@ func TestSave_thenLoad(t *testing.T) {
 	if diff := cmp.Diff(c, back); err != nil || diff != "" {
 		t.Errorf("Load: %v (-want +got)\n%s", err, diff)
 	}
-	if keys, err := back.Keys(); err != nil || len(keys) != 1 {
+	if keys, _, err := back.Keys(); err != nil || len(keys) != 1 {
 		t.Errorf("Keys = %v, %v", keys, err)
 	}
 	if s, ok := back.System("pve"); !ok || s.Kind != "proxmox" {

@@ -32,7 +32,7 @@ func (r *Runner) Recover(ctx context.Context) error {
 		a, err := r.Door.Reopen(run.Sealed)
 		if err != nil {
 			return fault.Wrap(fault.Unavailable, err, "The run %s was cut off and cannot be settled, because its writ cannot be read. "+
-				"Put the gate's key back into gate_keys.", run.Run)
+				"Put the gate's key into former_gate_keys of executor.yaml.", run.Run)
 		}
 		p := &progress{Runner: r, admitted: a}
 		failpoint.Reach(failpoint.RecoverBegins)

@@ -2,6 +2,7 @@ package run_test
 
 import (
 	"crypto/ed25519"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -40,6 +41,31 @@ func TestRecover_withAnotherKey(t *testing.T) {
 	found := probe(t, w, o)
 	if len(found) != 2 || found[0].Verdict != writ.Happened {
 		t.Errorf("%+v", found)
+	}
+}
+
+// What a gate began before its key changed is settled, and nothing else that the
+// old key signed is taken.
+func TestRecover_gateKeyChanged(t *testing.T) {
+	t.Parallel()
+	w := executortest.New(t)
+	w.Things.Set("a", "old")
+	o := w.Approved(t, writ.Stop, set(t, w, "s1", "a", "new"))
+	w.Rewind(t, o, nil)
+	old := w.Rules.Keys
+	w.Rules.Keys = writ.NewKeyring(executortest.Key("the gate's next").Public().(ed25519.PublicKey))
+	w.Door.Use(w.Rules)
+	if err := w.Runner.Recover(t.Context()); !strings.Contains(fault.TextOf(err), "former_gate_keys") {
+		t.Errorf("a key that never was a gate's: %v", err)
+	}
+	w.Rules.Former = old
+	w.Door.Use(w.Rules)
+	must(t, w.Runner.Recover(t.Context()))
+	if diff := cmp.Diff([]string{"s1 not_executed executor_restarted"}, ends(w.Receipts(t, o.Run))); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := w.Door.Admit(t.Context(), w.Seal(t, w.Writ(writ.Halt))); fault.ReasonOf(err) != "unknown_key" {
+		t.Errorf("another writ of the old key: %v", err)
 	}
 }
 

@@ -76,8 +76,12 @@ func (p *program) recover(ctx context.Context, raise bool) (out api.Recovery, er
 	if err != nil {
 		return out, err
 	}
+	own, err := ledger.ReadSigners(c.Audit)
+	if err != nil {
+		return out, err
+	}
 	executor := link.New(c.Executor.Socket, keys)
-	pipe := pipeline.New(pipeline.Config{Sys: p.sys, Store: memory, Executor: executor, Catalog: c.actions, Policy: c.rules, Key: c.key, Epoch: c.Epoch})
+	pipe := pipeline.New(pipeline.Config{Sys: p.sys, Store: memory, Executor: executor, Catalog: c.actions, Policy: c.rules, Key: c.key, Former: own.Keyring(), Epoch: c.Epoch})
 	found, err := pipe.Compare(ctx, executor)
 	if err != nil {
 		return out, err

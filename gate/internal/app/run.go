@@ -72,20 +72,20 @@ func (p *program) run(ctx context.Context) (err error) {
 	record := p.newAudit(c, memory, log)
 	// The audit is caught up before what is new in the store is added to it.
 	keys, err := p.executorKeys(c.Config, func(t model.EventType, detail writ.Object) error {
-		err := record.CatchUp(ctx)
-		if err == nil {
-			err = p.recorder(ctx, memory)(t, detail)
+		if err := record.CatchUp(ctx); err != nil {
+			return err
 		}
-		if err == nil {
-			err = record.CatchUp(ctx)
+		if err := p.recorder(ctx, memory)(t, detail); err != nil {
+			return err
 		}
-		return err
+		return record.CatchUp(ctx)
 	})
-	if err != nil {
+	own, e := ledger.ReadSigners(c.Audit)
+	if err := errors.Join(err, e); err != nil {
 		return err
 	}
 	pipe := pipeline.New(pipeline.Config{
-		Sys: p.sys, Store: memory, Audit: record, Executor: link.New(c.Executor.Socket, keys),
+		Former: own.Keyring(), Sys: p.sys, Store: memory, Audit: record, Executor: link.New(c.Executor.Socket, keys),
 		Catalog: c.actions, Policy: c.rules, Key: c.key, Epoch: c.Epoch, FirstAnswer: c.FirstAnswer, MaxOpen: int(c.Limits.OpenChanges),
 		Settings: c.Digest,
 	})

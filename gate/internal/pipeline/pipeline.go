@@ -52,6 +52,7 @@ type Config struct {
 	Catalog  *catalog.Catalog
 	Policy   *policy.Policy
 	Key      ed25519.PrivateKey // signs writs
+	Former   writ.Keyring       // with which the gate signed writs before
 	Epoch    int64
 	// FirstAnswer is how long Propose waits for the decision before it answers
 	// with a change that is still being planned.

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"crypto/ed25519"
+	"maps"
 	"slices"
 
 	"writ"
@@ -70,7 +71,7 @@ func (p *Pipeline) Compare(ctx context.Context, executor Spent) (*Comparison, er
 	found := &Comparison{Epoch: p.Epoch, Next: max(p.Epoch, hello.Epoch) + 1}
 	spent := map[string]bool{}
 	taken := map[string]bool{} // changes that are told of already
-	keys := writ.NewKeyring(publicOf(p.Key))
+	keys := p.ownKeys()
 	for after := ""; ; {
 		page, err := executor.Admitted(ctx, after)
 		if err != nil {
@@ -132,9 +133,11 @@ func (p *Pipeline) compareStore(ctx context.Context, found *Comparison, spent, t
 	return nil
 }
 
-func publicOf(key ed25519.PrivateKey) ed25519.PublicKey {
-	public, _ := key.Public().(ed25519.PublicKey)
-	return public
+// ownKeys returns the keys with which the gate ever signed writs.
+func (p *Pipeline) ownKeys() writ.Keyring {
+	keys := writ.NewKeyring(p.Key.Public().(ed25519.PublicKey))
+	maps.Copy(keys, p.Former)
+	return keys
 }
 
 // written returns the entities that the steps of an envelope write to.

@@ -100,6 +100,26 @@ func differences(found *pipeline.Comparison, names map[string]string) []string {
 	return list
 }
 
+// What the gate signed with a key of before is its own.
+func TestCompare_keyChanged(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		x := w.took(w.elsewhere(t, request(step("s1", "set", "a")))...)
+		w.Stop()
+		c := w.Config
+		_, c.Key, _ = ed25519.GenerateKey(rand.Reader)
+		for _, former := range []writ.Keyring{nil, x.gate} {
+			c.Former = former
+			found, err := pipeline.New(c).Compare(t.Context(), x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if own := int64(len(former)); found.Spent != own || found.Foreign != 1-own {
+				t.Errorf("with %d keys of before, %d of its own were spent and %d of others", own, found.Spent, found.Foreign)
+			}
+		}
+	})
+}
+
 // What the executor did and the store forgot becomes unknown and is locked; two of
 // them on one entity hold it one after the other; what only read is no doubt; and
 // what was open is void.

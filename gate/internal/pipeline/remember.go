@@ -36,7 +36,7 @@ func (p *Pipeline) Remembers(ctx context.Context, hello writ.Hello) error {
 		return fault.New(fault.Unavailable, "The executor has seen epoch %d, the gate is in epoch %d: its directory was restored from an old copy. "+
 			"Nothing is changed until somebody has looked. Run: writ recover", hello.Epoch, p.Epoch).Because(oldEpoch)
 	}
-	if last := hello.Last; last.Run != "" && last.KeyID == writ.KeyID(publicOf(p.Key)) {
+	if last := hello.Last; last.Run != "" && p.ownKeys()[last.KeyID] != nil {
 		c, err := p.load(ctx, last.ChangeID)
 		if code := fault.CodeOf(err); err != nil && code != fault.NotFound {
 			return err
