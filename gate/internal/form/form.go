@@ -330,8 +330,8 @@ func (p *problems) validate(registry huma.Registry, schema *huma.Schema, where s
 	}
 }
 
-// spelling checks the names of members as they are spelt: both huma and
-// encoding/json would take one in another case.
+// spelling checks the names of members as they are spelt, and that none is null:
+// both huma and encoding/json would take one in another case, and null for nothing.
 func (p *problems) spelling(registry huma.Registry, schema *huma.Schema, where string, value any) {
 	if schema.Ref != "" {
 		schema = registry.SchemaFromRef(schema.Ref)
@@ -340,6 +340,9 @@ func (p *problems) spelling(registry huma.Registry, schema *huma.Schema, where s
 	case map[string]any:
 		for name, member := range value {
 			if known := schema.Properties[name]; known != nil {
+				if member == nil && !known.Nullable {
+					p.add(where+"."+name, "is null; leave it out instead")
+				}
 				p.spelling(registry, known, where+"."+name, member)
 			} else if schema.AdditionalProperties == false {
 				p.add(where+"."+name, "is not known (names are case-sensitive)")

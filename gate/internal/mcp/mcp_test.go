@@ -246,7 +246,7 @@ func TestArguments_strict(t *testing.T) {
 	step := `{"action_type":"mock.noop_change","params":{"value":"x"}}`
 	for _, args := range []string{
 		`{}`, `{"steps":[]}`, `{"Steps":[` + step + `]}`, `{"steps":[` + step + `],"approved":true}`, `{"steps":[` + step + `],"Idempotency-Key":"k"}`,
-		`{"steps":[` + step + `],"client_key":7}`, `{"steps":[` + step + `],"client_key":null}`, `{"steps":"x"}`,
+		`{"steps":[` + step + `],"client_key":7}`, `{"steps":[` + step + `],"client_key":null}`, `{"steps":[` + step + `],"purpose":null}`, `{"steps":"x"}`,
 		`{"steps":[{"action_type":"mock.noop_change","params":{"value":7}}]}`, `{"steps":[{"action_type":"no.such"}]}`,
 	} {
 		r := result(w, s, "propose_change", json.RawMessage(args))

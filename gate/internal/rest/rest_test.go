@@ -211,6 +211,10 @@ func TestHealth(t *testing.T) {
 			t.Errorf("%s: %+v", name, h)
 		}
 	}
+	// A target that is null is no target, and everything would be stopped.
+	if p := g.refused(g.request("operator", "POST", "/v1/halts", `{"reason":"why","target":null}`)); p.Code != fault.Invalid {
+		t.Errorf("%+v", p)
+	}
 	halt := call[api.Halt](g, "operator", "POST", "/v1/halts", `{"reason":"why"}`)
 	fails("halts", "writ lift "+halt.ID)
 	call[api.Halt](g, "approver", "POST", "/v1/halts/"+halt.ID+"/lift", "")

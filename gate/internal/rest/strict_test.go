@@ -117,6 +117,8 @@ func TestBody_strict(t *testing.T) {
 		"no steps":             `{"steps":[]}`,
 		"steps missing":        `{}`,
 		"null":                 `null`,
+		"null for a sentence":  `{"steps":[` + step + `],"purpose":null}`,
+		"null in a step":       `{"steps":[{"action_type":"mock.noop_change","params":{"value":"x"},"needs":null}]}`,
 		"list":                 `[` + step + `]`,
 		"trailing data":        `{"steps":[` + step + `]}{}`,
 		"fraction":             `{"steps":[{"action_type":"mock.noop_change","params":{"value":1.5}}]}`,
