@@ -243,7 +243,7 @@ func overdue(ctx context.Context, late []*cycle) (problems []string) {
 		for {
 			var err error
 			if ch, err = c.alice.Wait(ctx, c.late, patience); err != nil {
-				return append(problems, c.id+" cannot be read: "+err.Error())
+				return append(problems, c.late+" cannot be read: "+err.Error()+"\n"+c.gate.log()+"\n"+c.acts.log())
 			}
 			if ch.Ended {
 				break

@@ -128,6 +128,7 @@ func work(t *testing.T, bin string, jobs <-chan crash, table *crashTable) bool {
 	if *crashWhole {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
+		in.raise() // a point may have been reached after all was driven
 		for _, problem := range overdue(ctx, late) {
 			t.Error(problem)
 		}
