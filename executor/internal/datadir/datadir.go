@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"writ/disk"
 	"writ/fault"
 )
 
@@ -119,11 +120,7 @@ func Replace(file string, content []byte) error {
 
 // Rename puts a file in the place of another, durably.
 func Rename(from, to string) error {
-	err := os.Rename(from, to)
-	if err == nil {
-		err = syncFolder(filepath.Dir(to))
-	}
-	return failed(err, to)
+	return failed(disk.Rename(from, to), to)
 }
 
 func failed(err error, file string) error {

@@ -190,16 +190,7 @@ func (p *Pipeline) tellHalt(ctx context.Context, id string) (over bool, err erro
 	if c.State != model.Claimed && c.State != model.Executing || !c.HaltedAt.IsZero() {
 		return true, nil
 	}
-	hello, err := p.Executor.Hello(ctx)
-	if err != nil {
-		return false, err
-	}
-	now := p.Sys.Now()
-	sealed, err := writ.Seal(writ.KindWrit, &writ.Writ{
-		Format: writ.FormatWrit, Purpose: writ.Halt, Run: c.RunID, Executor: hello.Executor, Nonce: p.Sys.NewSecret(16), Epoch: p.Epoch,
-		IssuedAt: writ.At(now), ExpiresAt: writ.At(now.Add(observeFor)), Fences: []writ.Fence{}, Approvals: []writ.Approval{},
-		Envelope: writ.Envelope{ChangeID: c.ID, Steps: []writ.Step{}},
-	}, p.Key)
+	sealed, err := p.stepless(ctx, writ.Halt, c.RunID, c.ID)
 	if err != nil {
 		return false, err
 	}

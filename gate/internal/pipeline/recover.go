@@ -300,18 +300,24 @@ func (p *Pipeline) void(tx store.Tx, id string, now writ.Time) error {
 
 // raise tells the executor of the epoch.
 func (p *Pipeline) raise(ctx context.Context, executor Spent) error {
-	hello, err := p.Executor.Hello(ctx)
-	if err != nil {
-		return err
-	}
-	now := p.Sys.Now()
-	sealed, err := writ.Seal(writ.KindWrit, &writ.Writ{
-		Format: writ.FormatWrit, Purpose: writ.Raise, Run: p.Sys.NewID("run"), Executor: hello.Executor, Nonce: p.Sys.NewSecret(16), Epoch: p.Epoch,
-		IssuedAt: writ.At(now), ExpiresAt: writ.At(now.Add(observeFor)), Fences: []writ.Fence{}, Approvals: []writ.Approval{},
-		Envelope: writ.Envelope{Steps: []writ.Step{}},
-	}, p.Key)
+	sealed, err := p.stepless(ctx, writ.Raise, p.Sys.NewID("run"), "")
 	if err != nil {
 		return err
 	}
 	return executor.Raise(ctx, sealed)
+}
+
+// stepless seals a writ for the executor that there is, which tells it something
+// and lets it do nothing.
+func (p *Pipeline) stepless(ctx context.Context, purpose writ.Purpose, run, changeID string) ([]byte, error) {
+	hello, err := p.Executor.Hello(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now := p.Sys.Now()
+	return writ.Seal(writ.KindWrit, &writ.Writ{
+		Format: writ.FormatWrit, Purpose: purpose, Run: run, Executor: hello.Executor, Nonce: p.Sys.NewSecret(16), Epoch: p.Epoch,
+		IssuedAt: writ.At(now), ExpiresAt: writ.At(now.Add(observeFor)), Fences: []writ.Fence{}, Approvals: []writ.Approval{},
+		Envelope: writ.Envelope{ChangeID: changeID, Steps: []writ.Step{}},
+	}, p.Key)
 }
